@@ -1,0 +1,7 @@
+#pragma once
+
+#include "cli/command.h"
+
+// One function per sub-command, each in <name>_command.cc. It declares the options, their help and
+// an example, and a callback that does the work and sets the outcome.
+namespace mixnet::cli {}  // namespace mixnet::cli

@@ -1,0 +1,16 @@
+#include "cli/commands.h"
+
+int main(int argc, char** argv) {
+  using mixnet::cli::Outcome;
+  CLI::App app{"MixNet: design, simulate and run networks for mixture-of-experts models", "mixnet"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", MIXNET_VERSION);
+  Outcome outcome;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // CLI11 has a code per cause; ours are few and documented. --help arrives here with code 0.
+    return app.exit(error) == 0 ? mixnet::cli::kExitOk : mixnet::cli::kExitUsage;
+  }
+  return outcome.exit_code;
+}

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/matrix.h"
+#include "core/units.h"
+
+namespace mixnet {
+
+// What a piece of simulated time was spent on.
+enum class Activity {
+  kAttention,
+  kGate,
+  kExpert,
+  kAddNorm,
+  kDense,       // dense FFN blocks, embedding and output head
+  kTensor,      // tensor-parallel all-reduce
+  kAllToAll,
+  kSwitching,   // circuits dark and NICs re-linking
+  kPipeline,    // point-to-point between stages
+  kGradient,    // data-parallel all-reduce
+  kIdle,        // pipeline bubble
+};
+inline constexpr int kActivityCount = 11;
+const char* activity_name(Activity activity);
+
+// One bar of the timeline.
+struct TimelineSpan {
+  int lane = 0;  // index into FabricResult::lanes
+  Activity activity = Activity::kIdle;
+  std::string label;  // "dispatch L3 mb2"
+  SimTime start;
+  SimTime duration;
+};
+
+// A lane is a GPU ("server 0 / gpu 3") or a NIC ("server 0 / ocs nic 2") of the traced region.
+struct TimelineLane {
+  std::string group;  // "server 0"
+  std::string name;   // "gpu 3", "eps nic 0"
+};
+
+// Network bytes of one iteration over the whole cluster, per kind of parallelism.
+struct TrafficBytes {
+  Bytes tensor;      // on NVLink
+  Bytes expert;      // both all-to-alls, forward and backward, between servers and inside them
+  Bytes expert_network;  // the part of `expert` that leaves a server
+  Bytes pipeline;
+  Bytes gradient;
+};
+
+// One fabric of a comparison.
+struct FabricResult {
+  std::string name;
+  std::string kind;
+  SimTime iteration;
+  SimTime all_to_all;         // on the critical path, occupied by all-to-alls alone
+  SimTime exposed_switching;  // on the critical path, waiting for circuits or NICs
+  SimTime switching_total;    // sum over all switches of one region, hidden ones included
+  int64_t switches = 0;       // of the busiest region, per iteration
+  double cost_usd = 0;
+  double perf_per_dollar = 0;  // relative to fat-tree of the same run; 0 if there is none
+  SimTime critical_path[kActivityCount];  // by Activity, sums to `iteration`
+  TrafficBytes traffic;
+  SimTime mean_all_to_all;     // duration of one all-to-all
+  DemandMatrix region_demand;  // tokens between the servers of the traced region, one layer
+  Matrix<int> region_circuits;  // of that layer; empty without circuits
+  double cpu_seconds = 0;       // never in result.json: equal scenarios give equal bytes
+  std::vector<TimelineLane> lanes;
+  std::vector<TimelineSpan> spans;
+};
+
+// A whole `compare` run.
+struct Comparison {
+  SimTime bound;  // iteration on the ideal network
+  SimTime critical_path_bound[kActivityCount];
+  std::vector<FabricResult> fabrics;
+  std::vector<std::string> notes;  // what the figures leave out, in sentences
+};
+
+}  // namespace mixnet

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+
+#include "core/units.h"
+
+namespace mixnet {
+
+enum class FabricKind {
+  kIdeal,                  // every server's NICs pooled, non-blocking, no protocol cost: the bound
+  kFatTree,                // non-blocking
+  kFatTreeOversubscribed,  // leaf uplinks thinner than leaf downlinks
+  kRailOptimized,          // NIC r of every server on rail r; cross-rail traffic turns on NVLink
+  kTopoOpt,                // one-shot direct-connect topology on a patch panel
+  kMixnet,                 // regional OCS beside an electrical fat-tree
+};
+
+// How demand becomes circuits and shares (plan/wire).
+enum class Allocator { kAlgorithm1, kReleased, kSplit, kRelay };
+
+// How often a region is re-wired.
+enum class Cadence {
+  kMicroBatch,  // per MoE layer of every micro-batch, forward and backward
+  kIteration,   // once per iteration, for the summed demand of the region's layers
+  kNever,       // once, before the job starts
+};
+
+// What a forward dispatch does, whose exact demand is known only after the gate (cadence
+// kMicroBatch). In every mode the combine may be re-wired behind the expert compute.
+enum class DispatchMode {
+  kBlock,    // re-wire for the exact demand after the gate; the dispatch waits: window 0
+  kPredict,  // re-wire for the predicted demand during attention: window = attention
+  kReuse,    // use the circuits as they are; re-wire for the combine: window = expert compute
+};
+
+struct MixnetSettings {
+  int alpha = 6;                                 // OCS NICs per server (optical degree)
+  SimTime switch_time = SimTime::from_ms(25);    // T_OCS, circuits dark
+  SimTime relink_time;                           // T_NIC, until the NICs are up again
+  int ocs_ports = 576;                           // of one regional switch; one per NIC
+  Allocator allocator = Allocator::kSplit;
+  Cadence cadence = Cadence::kMicroBatch;
+  DispatchMode dispatch = DispatchMode::kBlock;
+};
+
+struct FabricSpec {
+  FabricKind kind = FabricKind::kFatTree;
+  std::string name;             // unique within a scenario; the kind's name unless labelled
+  double oversubscription = 1;  // leaf down : up capacity, fat-tree-oversubscribed only
+  int switch_radix = 64;        // ports of one packet switch; half of a leaf's face the NICs
+  MixnetSettings mixnet;        // kMixnet only
+};
+
+// The fixed names of the command line: "fat-tree", "fat-tree-oversubscribed", "rail-optimized",
+// "topoopt", "mixnet", "ideal".
+const char* fabric_kind_name(FabricKind kind);
+const char* allocator_name(Allocator allocator);
+const char* cadence_name(Cadence cadence);
+const char* dispatch_mode_name(DispatchMode mode);
+
+}  // namespace mixnet

@@ -1,0 +1,1 @@
+// Keeps the archive non-empty until the first source lands.

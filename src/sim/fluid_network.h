@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/units.h"
+
+namespace mixnet::sim {
+
+// A fluid network: every flow has a rate, and the rates are max-min fair at every instant.
+//
+// Model. A link has a capacity in one direction. A flow sends `bytes` over a set of links at once;
+// link l carries `fraction` of the flow's rate (1 on a single path; 1/k on each of k paths over
+// which packets are sprayed; 2 if the flow crosses the link twice). A flow class of `multiplicity`
+// m is m identical flows that each send `bytes` over the same links. Rates are the max-min fair
+// allocation: raised together until a link is full, whose flows are then frozen.
+//
+// A transfer is a set of flow classes started together; it completes when its last byte is
+// delivered. Latency, headers and routing are the caller's.
+struct LinkShare {
+  LinkId link;
+  double fraction = 1.0;
+};
+
+struct FlowClass {
+  std::vector<LinkShare> path;  // empty: delivered at once
+  Bytes bytes;
+  int64_t multiplicity = 1;
+};
+
+using TransferId = int64_t;  // issued in starting order, from 0, never reused
+using TemplateId = int32_t;
+
+class FluidNetwork {
+ public:
+  // `capacity[l]` is the rate of LinkId l, > 0.
+  explicit FluidNetwork(std::vector<BitRate> capacity);
+
+  // Registers a set of flow classes that will be started many times. The evolution of a template
+  // that meets no other traffic on its links is solved once and reused.
+  TemplateId define(std::vector<FlowClass> flows);
+
+  // Starts a transfer at `now` (not before the last advance()).
+  TransferId start(TemplateId flows, SimTime now);
+  TransferId start(std::vector<FlowClass> flows, SimTime now);
+
+  // When the next transfer completes if nothing else is started; nothing if the network is idle.
+  std::optional<SimTime> next_completion() const;
+
+  // Moves time to `now` <= next_completion() and appends the transfers that complete exactly then,
+  // in starting order.
+  void advance(SimTime now, std::vector<TransferId>& completed);
+
+  // Changes a link's capacity from `now` on (0 = dark: its flows stand still).
+  void set_capacity(LinkId link, BitRate capacity, SimTime now);
+};
+
+}  // namespace mixnet::sim
