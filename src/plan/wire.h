@@ -38,10 +38,10 @@ Wiring wire(const WireProblem& problem, Allocator allocator);
 // Port bound: max over servers of max(sent, received) / (alpha + eps).
 double port_bound(const WireProblem& problem);
 
-// Holds for every wiring, relays included: the larger of the port bound and the hop bound. Within
-// time T the circuits have n * alpha * T of capacity; what server i sends over its own circuits,
-// at most h_i(T), uses it once, and what neither they nor its electrical NICs carry uses it twice:
-//   sum_i h_i(T) + 2 * sum_i max(0, row_i - h_i(T) - eps * T) <= n * alpha * T,
+// Holds for every wiring, relays included: the larger of the port bound and the hop bound. Of what
+// server i sends, at least r_i(T) = max(0, row_i - eps * T) takes circuits if the completion is T.
+// At most h_i(T) of that is direct and uses one circuit hop; the rest is relayed and uses two:
+//   sum_i r_i(T) + max(0, r_i(T) - h_i(T)) <= 2 * floor(n * alpha / 2) * T,
 // where h_i(T) is the largest sum_j min(D_ij, C_ij * T) over integers C_ij that sum to <= alpha.
 // The same holds for what servers receive. O(n^2 log(1 / precision)).
 double any_wiring_bound(const WireProblem& problem);

@@ -77,7 +77,8 @@ bool hops_fit(const Side& side, const WireProblem& problem, double time) {
   double needed = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const double direct = reach.most(side.demand.row(i), problem.alpha, time);
-    needed += direct + 2 * std::max(0.0, side.total[i] - direct - problem.eps * time);
+    const double optical = std::max(0.0, side.total[i] - problem.eps * time);
+    needed += optical + std::max(0.0, optical - direct);
   }
   // A circuit takes two ports, so an odd port of the region stays dark.
   const double ports = std::floor(static_cast<double>(n) * problem.alpha / 2) * 2;
