@@ -9,6 +9,19 @@
 // circuits (an integer symmetric matrix with row sums <= alpha) and split every pair's demand over
 // its circuits, the electrical NICs and, where allowed, one optical relay hop, so that the last
 // byte arrives as early as possible.
+//
+// Completion. A pair's circuits carry one unit each per unit of time and direction; the electrical
+// fabric is non-blocking, so only a server's `eps` NICs limit it, out and in. The completion is the
+// largest load / rate over circuits and servers. Amounts are directional throughout.
+//
+// Allocators.
+//   algorithm1  MixNet (SIGCOMM 2025), section 5.2, as printed: see plan/wire_greedy.h. A pair is
+//               all-or-nothing: over its circuits if it has any, else over the electrical NICs.
+//   released    the rule of the authors' released simulator, all-or-nothing as well.
+//   split       circuits chosen for, and bytes divided by, optimal splitting of each pair over its
+//               circuits and the electrical NICs: see plan/wire_split.h.
+//   relay       as split, and a pair may also use a third server and two circuits: see
+//               plan/wire_relay.h.
 namespace mixnet::plan {
 
 struct WireProblem {
@@ -24,5 +37,27 @@ Wiring wire(const WireProblem& problem, Allocator allocator);
 
 // Port bound: max over servers of max(sent, received) / (alpha + eps).
 double port_bound(const WireProblem& problem);
+
+// Holds for every wiring, relays included: the larger of the port bound and the hop bound. Of what
+// server i sends, at least r_i(T) = max(0, row_i - eps * T) takes circuits if the completion is T.
+// At most h_i(T) of that is direct and uses one circuit hop; the rest is relayed and uses two:
+//   sum_i r_i(T) + max(0, r_i(T) - h_i(T)) <= 2 * floor(n * alpha / 2) * T,
+// where h_i(T) is the largest sum_j min(D_ij, C_ij * T) over integers C_ij that sum to <= alpha.
+// The same holds for what servers receive. O(n^2 log(1 / precision)).
+double any_wiring_bound(const WireProblem& problem);
+
+// Holds for every wiring without relays, and is at least any_wiring_bound(): what the circuits of
+// a server cannot carry must fit its electrical NICs, row_i - h_i(T) <= eps * T for every server
+// and direction. +infinity if eps is 0 and some server has more than alpha peers.
+double no_relay_bound(const WireProblem& problem);
+
+// Completion over bound as the sources of each allocator state it; 1 if there is no demand.
+//   split, relay          wiring.completion / wiring.bound, directional.
+//   algorithm1, released  both directions of a pair added, as these rules see demand: the slowest
+//                         of added demand / circuits over pairs with circuits and, per server,
+//                         added demand of pairs without / eps, over max_i added row_i / (alpha +
+//                         eps). This is the figure printed for them (2.21 and 1.39 on the authors'
+//                         8x8 matrix with 6 + 2 NICs); it differs from completion / bound.
+double reported_ratio(const WireProblem& problem, const Wiring& wiring, Allocator allocator);
 
 }  // namespace mixnet::plan
