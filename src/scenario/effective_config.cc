@@ -7,18 +7,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* shape_name(LoadShape shape) {
-  switch (shape) {
-    case LoadShape::kUniform:
-      return "uniform";
-    case LoadShape::kZipf:
-      return "zipf";
-    case LoadShape::kLogNormal:
-      return "log-normal";
-  }
-  CHECK(false, "unknown load shape");
-}
-
 Json model_json(const Scenario& scenario) {
   const MoeModel& m = scenario.study.model;
   Json json;
@@ -112,7 +100,7 @@ Json routing_json(const Scenario& scenario) {
     json["matrix"] = input.written;
   } else {
     const GeneratorOptions& g = input.generator;
-    json.update(Json{{"generator", shape_name(g.shape)},
+    json.update(Json{{"generator", load_shape_name(g.shape)},
                      {"skew", g.skew},
                      {"drift", g.drift},
                      {"hot_experts", g.hot_experts},

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "scenario/names.h"
-#include "scenario/table_reader.h"
+#include "scenario/text_file.h"
 
 namespace mixnet::scenario {
 namespace {

@@ -4,6 +4,7 @@
 #include "scenario/scenario.h"
 #include "scenario/scenario_keys.h"
 #include "scenario/scenario_sections.h"
+#include "scenario/text_file.h"
 
 namespace mixnet::scenario {
 
@@ -43,6 +44,9 @@ Result<Scenario> read_scenario(const std::string& path) {
   const Result<std::string> text = read_text_file(path);
   if (!text.ok()) {
     return text.error();
+  }
+  if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
+    return error_at(path, "the file is empty: a scenario starts with [model]; examples/ has some");
   }
   const Result<toml::table> root = parse_toml(*text, path);
   if (!root.ok()) {

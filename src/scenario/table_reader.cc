@@ -3,13 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <memory>
-#include <system_error>
 
 #include "scenario/names.h"
 #include "scenario/units_text.h"
@@ -41,35 +35,6 @@ const char* type_name(const toml::node& node) {
 }
 
 }  // namespace
-
-Result<std::string> read_text_file(const std::string& path) {
-  std::error_code code;
-  if (std::filesystem::is_directory(path, code)) {
-    return error_at(path, "this is a directory: give the path of a file");
-  }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (file == nullptr) {
-    return error_at(path, fmt::format("cannot be read: {}", std::strerror(errno)));
-  }
-  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-  std::string text;
-  char buffer[65536];
-  std::size_t count = 0;
-  while ((count = std::fread(buffer, 1, sizeof buffer, file.get())) > 0) {
-    text.append(buffer, count);
-    if (text.size() > kMostBytes) {
-      return error_at(path, "larger than 64 MiB: this is not a file that people write");
-    }
-  }
-  if (std::ferror(file.get()) != 0) {
-    return error_at(path, "cannot be read to its end");
-  }
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    return error_at(path, "the file is empty");
-  }
-  return text;
-}
 
 Result<toml::table> parse_toml(std::string_view text, const std::string& file) {
   try {

@@ -17,9 +17,6 @@
 // read afterwards keeps its default, so that a reader is a list of fields without branches.
 namespace mixnet::scenario {
 
-// The whole text of a file. Fails for a directory, a file that cannot be read, and an empty one.
-Result<std::string> read_text_file(const std::string& path);
-
 // Parses `text`; errors (syntax, UTF-8, duplicate keys, integers beyond 64 bits) name the line.
 Result<toml::table> parse_toml(std::string_view text, const std::string& file);
 
