@@ -21,7 +21,7 @@ struct MoeModel {
   int dispatch_width = 0;   // elements of one dispatched token; `hidden` unless experts are latent
   int query_heads = 0;
   int kv_heads = 0;
-  int head_dim = 0;
+  int head_dim = 0;         // with latent attention, of a value head
   int q_lora_rank = 0;      // multi-head latent attention; 0 = ordinary attention
   int kv_lora_rank = 0;
   int vocab = 0;
