@@ -173,7 +173,7 @@ Status for_each_row(const GeneratorOptions& o, const GeneratorProgress& progress
         quotas = quotas_of(weights, total);
       }
       round_quotas(quotas, unit, source, o.sources, row);
-      const Status taken = sink(std::span<const uint32_t>(row));
+      Status taken = sink(std::span<const uint32_t>(row));
       if (!taken) {
         return taken;
       }
@@ -221,7 +221,7 @@ std::string load_shape_name(LoadShape shape) {
 }
 
 Status check_options(const GeneratorOptions& options) {
-  const Status extents = check_extents(options);
+  Status extents = check_extents(options);
   if (!extents) {
     return extents;
   }
@@ -263,7 +263,7 @@ Result<RoutingTrace> generate_trace(const GeneratorOptions& options) {
 
 Status generate_to_file(const GeneratorOptions& options, const std::string& path,
                         const GeneratorProgress& progress) {
-  const Status checked = check_options(options);
+  Status checked = check_options(options);
   if (!checked) {
     return checked;
   }
@@ -272,8 +272,8 @@ Status generate_to_file(const GeneratorOptions& options, const std::string& path
   if (!writer) {
     return writer.error();
   }
-  const Status done = for_each_row(
-      options, progress, [&](std::span<const uint32_t> row) { return writer->append(row); });
+  Status done = for_each_row(options, progress,
+                             [&](std::span<const uint32_t> row) { return writer->append(row); });
   return done ? writer->commit(info_of(options)) : done;
 }
 

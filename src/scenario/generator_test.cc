@@ -21,6 +21,8 @@ using ::mixnet::testing::read_all;
 using ::mixnet::testing::TemporaryDirectory;
 using ::testing::HasSubstr;
 
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
 std::vector<uint32_t> counts_of(const RoutingTrace& trace) {
   const TraceShape shape = trace.shape();
   return {trace.view().counts, trace.view().counts + shape[0] * shape[1] * shape[2] * shape[3]};
@@ -268,7 +270,6 @@ TEST(Generator, RefusesOptionsOutOfRange) {
     return trace ? std::string("accepted") : trace.error().message;
   };
   using Options = GeneratorOptions;
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(problem([](Options&) {}), "accepted");
   EXPECT_THAT(problem([](Options& o) { o.iterations = 0; }), HasSubstr("iterations = 0"));
   EXPECT_THAT(problem([](Options& o) { o.layers = -1; }), HasSubstr("layers = -1"));

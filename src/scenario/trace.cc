@@ -118,6 +118,12 @@ Result<RoutingTrace> RoutingTrace::map(const std::string& path) {
   return trace;
 }
 
+RoutingTrace RoutingTrace::with_info(TraceInfo info) const {
+  RoutingTrace trace = *this;
+  trace.info_ = std::move(info);
+  return trace;
+}
+
 Status write_trace(const RoutingTrace& trace, const std::string& path) {
   Result<TraceWriter> writer = TraceWriter::create(path, trace.shape());
   if (!writer) {
@@ -127,7 +133,7 @@ Status write_trace(const RoutingTrace& trace, const std::string& path) {
   for (int64_t iteration = 0; iteration < view.iterations; ++iteration) {
     for (int64_t layer = 0; layer < view.layers; ++layer) {
       for (int64_t source = 0; source < view.sources; ++source) {
-        const Status written = writer->append(view.row(iteration, layer, source));
+        Status written = writer->append(view.row(iteration, layer, source));
         if (!written) {
           return written;
         }

@@ -39,6 +39,8 @@ class RoutingTrace {
 
   const RoutingView& view() const { return view_; }
   const TraceInfo& info() const { return info_; }
+  // The same counts, sharing the memory, with another meaning.
+  RoutingTrace with_info(TraceInfo info) const;
   TraceShape shape() const {
     return {view_.iterations, view_.layers, view_.sources, view_.experts};
   }

@@ -87,9 +87,9 @@ Result<SideFile> parse(std::string_view text, const std::string& name) {
 }  // namespace
 
 std::string side_file_path(const std::string& trace_path) {
-  constexpr std::string_view kSuffix = ".npy";
-  const std::string stem = trace_path.ends_with(kSuffix)
-                               ? trace_path.substr(0, trace_path.size() - kSuffix.size())
+  constexpr std::string_view suffix = ".npy";
+  const std::string stem = trace_path.ends_with(suffix)
+                               ? trace_path.substr(0, trace_path.size() - suffix.size())
                                : trace_path;
   return stem + ".json";
 }

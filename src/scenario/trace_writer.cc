@@ -119,7 +119,7 @@ Status TraceWriter::commit(const TraceInfo& info) {
       return step;
     }
   }
-  const Status renamed = side->rename();
+  Status renamed = side->rename();
   return renamed ? file_.rename() : renamed;
 }
 
