@@ -12,11 +12,11 @@ namespace mixnet::scenario {
 
 // What the numbers of a trace mean; the JSON side file next to the .npy.
 struct TraceInfo {
-  std::string model;            // empty if unknown
-  int top_k = 0;                // 0 if unknown
-  std::string source_kind;      // what a source is: "ep-rank", "corpus", ...
-  std::string iteration_kind;   // what an iteration is: "iteration", "micro-batch", ...
-  std::string origin;           // how it was made: generator and parameters, or imported file
+  std::string model;           // empty if unknown
+  int top_k = 0;               // 0 if unknown
+  std::string source_kind;     // what a source is: "ep-rank", "corpus", ...
+  std::string iteration_kind;  // what an iteration is: "iteration", "micro-batch", ...
+  std::string origin;          // how it was made: generator and parameters, or imported file
 };
 
 // A routing trace that owns its memory: a mapped .npy file or a generated array.
