@@ -24,6 +24,9 @@ ALLOWED = {
 }
 ADAPTERS = {"cli", "daemon", "python"}
 KNOWN = set(ALLOWED) | ADAPTERS
+# tests/support/ holds what the tests of several modules share; it may include core.
+SUPPORT = "support"
+SUPPORT_FOLDER = "tests/support/"
 
 SLOW_HEADERS = {"iostream", "regex", "filesystem"}
 # plan holds pure decisions: no clock, no thread, no input or output.
@@ -39,8 +42,12 @@ def _quoted(file, path):
     target = path.split("/")[0]
     if path.startswith(".") or "/../" in path or "/" not in path:
         return f'"{path}" is relative: name it from src/, as in "core/units.h"'
+    if target == SUPPORT:
+        return None if file.is_test else f'"{path}" is for tests only'
     if target not in KNOWN:
         return f'"{path}": there is no module "{target}"; libraries go in <>'
+    if file.path.startswith(SUPPORT_FOLDER) and target != "core":
+        return f"{SUPPORT_FOLDER} serves the tests of all modules: it may include core only"
     if file.module and not may_include(file.module, target):
         allowed = ", ".join(sorted(ALLOWED[file.module])) or "nothing"
         return (
@@ -111,7 +118,7 @@ def _unlisted(module, sources, listed):
     for file in sources:
         for line, quoted, path in cpp_source.includes(file.text):
             target = path.split("/")[0]
-            if quoted and "/" in path and target not in listed | {module}:
+            if quoted and "/" in path and target not in listed | {module, SUPPORT}:
                 message = f'add "{target}" to MODULES in src/{module}/CMakeLists.txt'
                 findings.append(Finding(file.path, line, message))
     return findings

@@ -57,6 +57,13 @@ class IncludeTable(unittest.TestCase):
         self.assertEqual((finding.path, finding.line), ("src/plan/p.cc", 3))
         self.assertIn('add "core" to MODULES', finding.message)
 
+    def test_support_of_tests(self):
+        use = '#include "support/s.h"\n'
+        with Tree({"src/plan/p_test.cc": use}) as tree:
+            self.assertEqual(tree.findings(include_table.check), [])
+        self.expect("src/plan/p.cc", use, "for tests only")
+        self.expect("tests/support/s.h", '#include "plan/p.h"\n', "may include core only")
+
     def test_adapters_may_include_everything(self):
         changes = {"src/cli/main.cc": '#include "plan/p.h"\n#include "sim/engine.h"\n'}
         with Tree(changes) as tree:

@@ -55,7 +55,9 @@ class File:
 
     @property
     def is_test(self):
-        return self.name.endswith("_test.cc") or self.path.startswith("tests/")
+        """A test, or a helper of tests: beside the code (*_test_support.h) or in tests/."""
+        name = self.absolute.stem
+        return name.endswith(("_test", "_test_support")) or self.path.startswith("tests/")
 
     @property
     def is_code(self):

@@ -145,11 +145,19 @@ def check_unordered(files):
     return findings
 
 
+def quoted_includes(file):
+    if not file.is_cpp:
+        return []
+    return [path for _, quoted, path in cpp_source.includes(file.text) if quoted]
+
+
 def check_registration(files):
     """Every source, header and test is named by a CMake list; nothing lies about unbuilt."""
     findings = []
     by_folder, words = cmake_lists.read_all(files)
     headers = set().union(*(c.headers for c in by_folder.values())) if by_folder else set()
+    # Test support belongs to no library: being included is what keeps it alive.
+    words |= {"tests/" + path for f in files if f.is_test for path in quoted_includes(f)}
     for file in files:
         if not file.is_cpp:
             continue
@@ -159,7 +167,7 @@ def check_registration(files):
             kind = "test, it never runs" if file.name.endswith("_test.cc") else "file, it is dead"
             message = f"unregistered {kind}: name it in {where} or delete it"
             findings.append(Finding(file.path, 1, message))
-        elif file.is_header and file.module and file.path not in headers:
+        elif file.is_header and file.module and not file.is_test and file.path not in headers:
             message = f"list it under HEADERS in {where}, so that it is compiled on its own"
             findings.append(Finding(file.path, 1, message))
     return findings

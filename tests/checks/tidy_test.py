@@ -55,6 +55,14 @@ class Tidy(unittest.TestCase):
             (finding,) = tree.findings(tidy.check)
         self.assertIn("under HEADERS", finding.message)
 
+    def test_support_of_tests(self):
+        support = {"tests/support/s.h": "#pragma once\n"}
+        self.passes("src/plan/p_test.cc", '#include "support/s.h"\n', support)
+        self.expect("tests/support/s.h", "#pragma once\n", "dead")
+        lists = GOOD["src/plan/CMakeLists.txt"].replace("p_test.cc", "p_test.cc p_test_support.h")
+        beside = {"src/plan/p_test_support.h": "#pragma once\n"}
+        self.passes("src/plan/CMakeLists.txt", lists, beside)
+
     def test_banned_calls(self):
         for code, part in (
             ("std::random_device d;", "RandomStream"),
