@@ -156,8 +156,9 @@ std::string time_text(const std::optional<SimTime>& time) {
   if (s >= 1) {
     return fmt::format("{:g} s", s);
   }
-  return s >= 1e-3 ? fmt::format("{:g} ms", s * 1e3)
-                   : s >= 1e-6 ? fmt::format("{:g} us", s * 1e6) : fmt::format("{:g} ns", s * 1e9);
+  return s >= 1e-3   ? fmt::format("{:g} ms", s * 1e3)
+         : s >= 1e-6 ? fmt::format("{:g} us", s * 1e6)
+                     : fmt::format("{:g} ns", s * 1e9);
 }
 
 void print_nics() {

@@ -11,8 +11,7 @@
 namespace mixnet::cli {
 
 // Told which fabric is being simulated and how far it is: steps done of steps in all.
-using CompareProgress =
-    std::function<void(const std::string& fabric, int64_t done, int64_t total)>;
+using CompareProgress = std::function<void(const std::string& fabric, int64_t done, int64_t total)>;
 
 // Simulates the scenario's iteration on the ideal network and on every fabric it lists, and prices
 // them. Fails if a price is missing.

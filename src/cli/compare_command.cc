@@ -63,14 +63,14 @@ int run(const CompareOptions& options) {
     return report_usage_error(routing.error());
   }
   const auto bar = std::make_shared<std::optional<Progress>>();
-  const Result<Comparison> comparison = compare(
-      *scenario, routing->view(), progress_bars(bar, std::make_shared<std::string>()));
+  const Result<Comparison> comparison =
+      compare(*scenario, routing->view(), progress_bars(bar, std::make_shared<std::string>()));
   bar->reset();
   if (!comparison) {
     return report_usage_error(comparison.error());
   }
-  const nlohmann::ordered_json result = report::comparison_json(
-      *comparison, scenario::effective_config(*scenario), MIXNET_VERSION);
+  const nlohmann::ordered_json result =
+      report::comparison_json(*comparison, scenario::effective_config(*scenario), MIXNET_VERSION);
   if (!options.out.empty()) {
     const std::string title = std::filesystem::path(options.scenario).stem().string();
     if (Status s = write_reports(options.out, *comparison, result, title); !s) {
@@ -82,9 +82,10 @@ int run(const CompareOptions& options) {
   } else {
     fmt::print("{}", report::comparison_text(*comparison, options.verbose));
     if (!options.out.empty()) {
-      fmt::print("\nWritten: {0}/report.html, {0}/timeline.json (open in ui.perfetto.dev), "
-                 "{0}/result.json\n",
-                 options.out);
+      fmt::print(
+          "\nWritten: {0}/report.html, {0}/timeline.json (open in ui.perfetto.dev), "
+          "{0}/result.json\n",
+          options.out);
     }
   }
   return kExitOk;
@@ -101,8 +102,7 @@ void add_compare_command(CLI::App& app, Outcome& outcome) {
       ->required();
   command->add_option("--out", options->out,
                       "Folder for result.json, report.html and timeline.json");
-  command
-      ->add_option("--network", options->network, "Network model; this version has fluid only")
+  command->add_option("--network", options->network, "Network model; this version has fluid only")
       ->check(CLI::IsMember({"fluid"}));
   command->add_flag("--json", options->json, "Print result.json on standard output");
   command->add_flag("-v,--verbose", options->verbose, "Also print the critical path by activity");

@@ -27,8 +27,7 @@ struct PricedFabric {
 Result<std::vector<PricedFabric>> price_fabrics(const scenario::Scenario& s, CostReading reading) {
   std::vector<PricedFabric> priced;
   for (const FabricSpec& fabric : s.study.fabrics) {
-    Result<FabricCost> cost =
-        scenario::fabric_cost(fabric, s.study.cluster, s.prices, reading);
+    Result<FabricCost> cost = scenario::fabric_cost(fabric, s.study.cluster, s.prices, reading);
     if (!cost.ok()) {
       return cost.error();
     }
@@ -64,9 +63,8 @@ nlohmann::ordered_json cost_json(const std::vector<PricedFabric>& priced, CostRe
 void print_table(const std::vector<PricedFabric>& priced, const scenario::Scenario& s,
                  CostReading reading) {
   const Cluster& cluster = s.study.cluster;
-  fmt::print("{} servers x {} NICs of {} Gbps; reading of the paper's count: {}\n",
-             cluster.servers, cluster.nics_per_server, cluster.nic_rate.gbps(),
-             cost_reading_name(reading));
+  fmt::print("{} servers x {} NICs of {} Gbps; reading of the paper's count: {}\n", cluster.servers,
+             cluster.nics_per_server, cluster.nic_rate.gbps(), cost_reading_name(reading));
   fmt::print("prices: {}\n", s.prices.source);
   for (const PricedFabric& fabric : priced) {
     fmt::print("\n{:<56}{:>16.0f} USD\n", fabric.name, fabric.cost.total_usd());
@@ -83,9 +81,9 @@ int run_cost(const CostOptions& options) {
   if (!s.ok()) {
     return report_usage_error(s.error());
   }
-  const CostReading reading =
-      options.variant == cost_reading_name(CostReading::kSixPorts) ? CostReading::kSixPorts
-                                                                   : CostReading::kFivePorts;
+  const CostReading reading = options.variant == cost_reading_name(CostReading::kSixPorts)
+                                  ? CostReading::kSixPorts
+                                  : CostReading::kFivePorts;
   const Result<std::vector<PricedFabric>> priced = price_fabrics(*s, reading);
   if (!priced.ok()) {
     return report_usage_error(error_at(options.scenario, priced.error().message));
@@ -109,9 +107,10 @@ void add_cost_command(CLI::App& app, Outcome& outcome) {
       ->required()
       ->type_name("SCENARIO");
   command
-      ->add_option("--variant", options->variant,
-                   "how the paper's item count is read: five-ports gives its cost ratios, six-ports "
-                   "its performance per dollar")
+      ->add_option(
+          "--variant", options->variant,
+          "how the paper's item count is read: five-ports gives its cost ratios, six-ports "
+          "its performance per dollar")
       ->check(CLI::IsMember({"five-ports", "six-ports"}))
       ->capture_default_str();
   command->add_flag("--json", options->json, "print one JSON object");

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+// NOLINTNEXTLINE(bugprone-exception-escape): one that gets here is our bug, and ends loudly
 int main(int argc, char** argv) {
   using mixnet::cli::Outcome;
   CLI::App app{"MixNet: design, simulate and run networks for mixture-of-experts models", "mixnet"};

@@ -14,9 +14,7 @@ int64_t query_width(const MoeModel& m) {
          (m.head_dim + (is_latent(m) ? kLatentRotaryWidth : 0));
 }
 
-int64_t value_width(const MoeModel& m) {
-  return static_cast<int64_t>(m.query_heads) * m.head_dim;
-}
+int64_t value_width(const MoeModel& m) { return static_cast<int64_t>(m.query_heads) * m.head_dim; }
 
 int64_t gated_ffn_parameters(int64_t hidden, int64_t width) { return 3 * hidden * width; }
 
@@ -46,15 +44,13 @@ int64_t shared_expert_parameters(const MoeModel& m) {
 int64_t expert_parameters(const MoeModel& m) {
   return gated_ffn_parameters(m.dispatch_width, m.expert_ffn);
 }
-int64_t embedding_parameters(const MoeModel& m) {
-  return static_cast<int64_t>(m.vocab) * m.hidden;
-}
+int64_t embedding_parameters(const MoeModel& m) { return static_cast<int64_t>(m.vocab) * m.hidden; }
 
 double attention_flops_per_token(const MoeModel& m, int sequence_length) {
   const double projections = 2.0 * static_cast<double>(attention_parameters(m));
   // Scores and weighted values, each 2 s d per head and token, halved by the causal mask.
-  const double scores = static_cast<double>(sequence_length) *
-                        static_cast<double>(query_width(m) + value_width(m));
+  const double scores =
+      static_cast<double>(sequence_length) * static_cast<double>(query_width(m) + value_width(m));
   return projections + scores;
 }
 
@@ -97,8 +93,8 @@ SimTime nvlink_all_reduce_time(Bytes bytes, int gpus, const GpuSpec& gpu,
   if (gpus <= 1) {
     return SimTime();
   }
-  const double sent = 2.0 * static_cast<double>(gpus - 1) / gpus *
-                      static_cast<double>(bytes.count());
+  const double sent =
+      2.0 * static_cast<double>(gpus - 1) / gpus * static_cast<double>(bytes.count());
   return SimTime::from_seconds(sent / (gpu.nvlink_gbytes_per_s * 1e9)) +
          network.nvlink_latency * (2LL * (gpus - 1));
 }

@@ -115,8 +115,7 @@ Wiring route_over(const WireProblem& problem, const Matrix<int>& circuits, Alloc
   check_problem(problem);
   CHECK(circuits.rows() == problem.demand.rows() && circuits.cols() == circuits.rows(),
         "circuits for the servers of the demand");
-  const bool whole_pairs =
-      allocator == Allocator::kAlgorithm1 || allocator == Allocator::kReleased;
+  const bool whole_pairs = allocator == Allocator::kAlgorithm1 || allocator == Allocator::kReleased;
   Wiring wiring =
       whole_pairs ? all_or_nothing(problem.demand, circuits) : split_over(problem, circuits);
   wiring.completion = completion_of(wiring, problem.eps);

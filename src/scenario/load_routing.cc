@@ -62,8 +62,7 @@ Status check_rows(const RoutingView& view, const Study& study) {
         if (fits) {
           continue;
         }
-        const std::string at =
-            fmt::format("iteration {}, layer {}, source {}", t, layer, source);
+        const std::string at = fmt::format("iteration {}, layer {}, source {}", t, layer, source);
         if (use.counts_are_weights) {
           return Error{at + " sends nothing: weights must not all be zero", ""};
         }

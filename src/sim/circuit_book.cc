@@ -77,9 +77,9 @@ const Wiring& CircuitBook::shares(CircuitsId circuits, const DemandKey& key, boo
   if (it != shares_.end()) {
     return it->second;
   }
-  Wiring wiring =
-      transposed ? reversed(shares(circuits, key, false))
-                 : policy_.route(demand_.at(key).servers, known_[static_cast<std::size_t>(circuits)]);
+  Wiring wiring = transposed ? reversed(shares(circuits, key, false))
+                             : policy_.route(demand_.at(key).servers,
+                                             known_[static_cast<std::size_t>(circuits)]);
   return shares_.emplace(std::tuple(circuits, key, transposed), std::move(wiring)).first->second;
 }
 

@@ -49,9 +49,9 @@ std::array<SimTime, kActivityCount> critical_path(const Placement& placement,
   const auto charge = [&](Activity activity, SimTime from, SimTime to) {
     spent[static_cast<std::size_t>(activity)] += to - from;
   };
-  const auto last = std::max_element(
-      execution.stages.begin(), execution.stages.end(),
-      [](const StageTrace& a, const StageTrace& b) { return a.end < b.end; });
+  const auto last =
+      std::max_element(execution.stages.begin(), execution.stages.end(),
+                       [](const StageTrace& a, const StageTrace& b) { return a.end < b.end; });
   charge(Activity::kGradient, last->ready, last->end);
 
   int region = last->last_region;

@@ -55,8 +55,8 @@ Demand DemandTable::compute(const DemandKey& key) const {
   std::vector<double> computed(ep, 0.0);
   for (std::size_t source = 0; source < ep; ++source) {
     const auto row =
-        trace_.row(key.step, layer, static_cast<int64_t>(key.copy) * layout_.ep +
-                                        static_cast<int64_t>(source));
+        trace_.row(key.step, layer,
+                   static_cast<int64_t>(key.copy) * layout_.ep + static_cast<int64_t>(source));
     double sum = 0;
     for (const uint32_t count : row) {
       sum += count;

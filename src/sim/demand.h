@@ -21,8 +21,8 @@ struct DemandKey {
 
 // Token assignments between expert ranks in one dispatch; the combine moves the transpose.
 struct Demand {
-  DemandMatrix ranks;    // ep x ep: from the rank that holds the token to the expert's rank
-  DemandMatrix servers;  // region servers squared; the diagonal is traffic inside the server
+  DemandMatrix ranks;       // ep x ep: from the rank that holds the token to the expert's rank
+  DemandMatrix servers;     // region servers squared; the diagonal is traffic inside the server
   double slowest_rank = 0;  // most assignments that one rank computes
 };
 

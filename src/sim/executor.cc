@@ -121,8 +121,7 @@ void Executor::finish(int region, SimTime end) {
 
 bool Executor::step(int region) {
   Region& r = regions_[static_cast<std::size_t>(region)];
-  const Step& s =
-      out_.programs[static_cast<std::size_t>(placement_.stage_of(region))][r.next];
+  const Step& s = out_.programs[static_cast<std::size_t>(placement_.stage_of(region))][r.next];
   switch (s.kind) {
     case StepKind::kCompute: {
       const bool needs_load = s.activity == Activity::kExpert || s.experts;
@@ -278,8 +277,8 @@ void Executor::start_gradient(int stage) {
   TransferPlan plan = fabric_.route(sync.messages);
   // The rings' pipeline fills hop by hop, and NVLink phases stand before and after them; both are
   // charged as latency since nothing else runs on the stage by then.
-  const SimTime around = sync.nvlink_reduce + sync.nvlink_broadcast +
-                         plan.latency * sync.ring_steps;
+  const SimTime around =
+      sync.nvlink_reduce + sync.nvlink_broadcast + plan.latency * sync.ring_steps;
   if (plan.fixed || plan.flows.empty()) {
     trace.end = trace.ready + plan.fixed.value_or(SimTime()) + around;
     return;
@@ -312,17 +311,16 @@ Executor::Prepared Executor::prepare(const std::vector<Message>& messages, Trans
 const Executor::Prepared& Executor::all_to_all(int region, const Step& s) {
   const DemandKey key = demand_key(region, s);
   const CircuitsId circuits = regions_[static_cast<std::size_t>(region)].circuits;
-  const auto [it, inserted] =
-      all_to_alls_.try_emplace({region, key, s.transposed, circuits});
+  const auto [it, inserted] = all_to_alls_.try_emplace({region, key, s.transposed, circuits});
   if (inserted) {
     const std::vector<Message> messages =
         all_to_all_messages(study_, placement_, region, demand_.at(key), s.transposed);
     const auto copy = static_cast<double>(assignment_bytes(study_.model, study_.compute).count());
-    it->second = prepare(messages, fabric_.has_circuits()
-                                       ? fabric_.route_circuits(
-                                             region, messages,
-                                             book_.shares(circuits, key, s.transposed), copy)
-                                       : fabric_.route(messages));
+    it->second = prepare(
+        messages, fabric_.has_circuits()
+                      ? fabric_.route_circuits(region, messages,
+                                               book_.shares(circuits, key, s.transposed), copy)
+                      : fabric_.route(messages));
   }
   return it->second;
 }

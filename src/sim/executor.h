@@ -24,13 +24,13 @@ struct RegionTrace {
   std::vector<SimTime> end;      // of every step; a step starts when the one before it ends
   std::vector<SimTime> arrival;  // of the awaited message, kReceive steps only (else 0)
   int64_t switches = 0;
-  SimTime switching;             // sum over all switches, hidden time included
+  SimTime switching;  // sum over all switches, hidden time included
 };
 
 struct StageTrace {
   SimTime ready;  // the last copy has finished its steps
   int last_region = 0;
-  SimTime end;    // of the gradient all-reduce
+  SimTime end;  // of the gradient all-reduce
 };
 
 struct Execution {
@@ -115,7 +115,7 @@ class Executor {
   StepTimes times_;
   FluidNetwork network_;
   std::vector<Region> regions_;
-  std::vector<int> copies_left_;  // per stage
+  std::vector<int> copies_left_;   // per stage
   std::vector<SimTime> arrivals_;  // region x direction x micro-batch; negative = not yet
   std::vector<Owner> owners_;      // by TransferId
   std::map<std::tuple<int, DemandKey, bool, CircuitsId>, Prepared> all_to_alls_;

@@ -29,7 +29,7 @@ struct IterationOptions {
   TopologyPolicy topology;  // needed by topoopt
   // Called now and then with executed and total steps, if set.
   std::function<void(int64_t done, int64_t total)> progress;
-  bool timeline = true;     // fill lanes and spans of the first region
+  bool timeline = true;  // fill lanes and spans of the first region
 };
 
 // Simulates one iteration. The study has been checked (scenario), and the routing fits it. Fills

@@ -18,9 +18,8 @@ SimTime spent(const FabricResult& r, Activity a) {
   return r.critical_path[static_cast<std::size_t>(a)];
 }
 
-const FabricKind kAll[] = {FabricKind::kFatTree,       FabricKind::kFatTreeOversubscribed,
-                           FabricKind::kRailOptimized, FabricKind::kTopoOpt,
-                           FabricKind::kMixnet};
+const FabricKind kAll[] = {FabricKind::kFatTree, FabricKind::kFatTreeOversubscribed,
+                           FabricKind::kRailOptimized, FabricKind::kTopoOpt, FabricKind::kMixnet};
 
 // One stage, one copy, one micro-batch: the iteration is the plain sum of its parts.
 TEST(Iteration, IdealIsTheSumOfItsParts) {
@@ -34,8 +33,8 @@ TEST(Iteration, IdealIsTheSumOfItsParts) {
   const double out = 2 * assignments * 6 / 8 * 2048;
   const SimTime exchange = SimTime::from_seconds(out / (8 * 12.5e9)) + SimTime::from_us(2);
   EXPECT_NEAR(r.all_to_all.seconds(), 4 * 4 * exchange.seconds(), 1e-9);
-  const SimTime expert = compute_time(assignments * expert_flops_per_assignment(s.model), 4,
-                                      s.cluster.gpu, s.compute);
+  const SimTime expert =
+      compute_time(assignments * expert_flops_per_assignment(s.model), 4, s.cluster.gpu, s.compute);
   EXPECT_NEAR(spent(r, Activity::kExpert).seconds(), 4 * 3 * expert.seconds(), 1e-9);
   EXPECT_EQ(path_sum(r), r.iteration);
 }

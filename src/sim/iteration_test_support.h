@@ -59,8 +59,8 @@ class TestTrace {
       // Each step has another hot expert, so that demand changes.
       const int64_t hot_expert = row / (layers * view_.sources) % view_.experts;
       for (int64_t x = 0; x < view_.experts; ++x) {
-        counts_.push_back(static_cast<uint32_t>(
-            x == hot_expert ? total - others * (view_.experts - 1) : others));
+        counts_.push_back(
+            static_cast<uint32_t>(x == hot_expert ? total - others * (view_.experts - 1) : others));
       }
     }
     view_.counts = counts_.data();
@@ -121,8 +121,7 @@ inline TopologyPolicy mesh_topology() {
   return [](const std::vector<ServerTraffic>& traffic, int, int) {
     DirectConnect direct;
     for (const ServerTraffic& t : traffic) {
-      direct.routes.push_back(
-          {t.src, t.dst, 1, {{static_cast<int>(direct.links.size()), 1.0}}});
+      direct.routes.push_back({t.src, t.dst, 1, {{static_cast<int>(direct.links.size()), 1.0}}});
       direct.links.push_back({t.src, t.dst, 1});
     }
     return direct;

@@ -34,8 +34,8 @@ int64_t rank_expert_parameters(const MoeModel& model, const Parallelism& layout,
 
 // What one member of a ring of n sends for an all-reduce of `bytes`.
 Bytes ring_bytes(Bytes bytes, int n) {
-  return Bytes(static_cast<int64_t>(
-      std::ceil(2.0 * (n - 1) / n * static_cast<double>(bytes.count()))));
+  return Bytes(
+      static_cast<int64_t>(std::ceil(2.0 * (n - 1) / n * static_cast<double>(bytes.count()))));
 }
 
 // Ring of the servers of a stage; every rank slot carries its share to the same slot next door.
@@ -57,8 +57,7 @@ void add_dense_rings(const Placement& placement, int stage, Bytes gradients, Gra
   sync.ring_steps = std::max(sync.ring_steps, 2 * (servers - 1));
 }
 
-void add_expert_rings(const Placement& placement, int stage, Bytes gradients,
-                      GradientSync& sync) {
+void add_expert_rings(const Placement& placement, int stage, Bytes gradients, GradientSync& sync) {
   const int copies = placement.copies();
   if (copies == 1) {
     return;
@@ -76,8 +75,8 @@ void add_expert_rings(const Placement& placement, int stage, Bytes gradients,
 
 }  // namespace
 
-std::vector<Message> all_to_all_messages(const Study& study, const Placement& placement,
-                                         int region, const Demand& demand, bool transposed) {
+std::vector<Message> all_to_all_messages(const Study& study, const Placement& placement, int region,
+                                         const Demand& demand, bool transposed) {
   const auto ep = static_cast<std::size_t>(placement.expert_ranks());
   const auto copy = static_cast<double>(assignment_bytes(study.model, study.compute).count());
   std::vector<Message> messages;
@@ -97,8 +96,8 @@ std::vector<Message> all_to_all_messages(const Study& study, const Placement& pl
 
 std::vector<Message> pipeline_messages(const Study& study, const Placement& placement, int region,
                                        int other) {
-  const Bytes bytes = activation_bytes(study.model, study.compute,
-                                       study.parallelism.tokens_per_micro_batch());
+  const Bytes bytes =
+      activation_bytes(study.model, study.compute, study.parallelism.tokens_per_micro_batch());
   std::vector<Message> messages;
   for (int e = 0; e < placement.expert_ranks(); ++e) {
     messages.push_back({placement.rank(region, e), placement.rank(other, e), bytes});
@@ -110,8 +109,7 @@ GradientSync gradient_sync(const Study& study, const Placement& placement, int s
   const Parallelism& p = study.parallelism;
   const Bytes dense(stage_dense_parameters(study.model, p.pp, stage) *
                     study.compute.gradient_bytes);
-  const Bytes experts(rank_expert_parameters(study.model, p, stage) *
-                      study.compute.gradient_bytes);
+  const Bytes experts(rank_expert_parameters(study.model, p, stage) * study.compute.gradient_bytes);
   GradientSync sync;
   add_dense_rings(placement, stage, dense, sync);
   add_expert_rings(placement, stage, experts, sync);
@@ -122,8 +120,7 @@ GradientSync gradient_sync(const Study& study, const Placement& placement, int s
   // all-gather after them, each half of an all-reduce over the server's ranks.
   const int peers = std::min(p.dp * p.ep, placement.ranks_per_server());
   const Bytes per_gpu(dense.count() / p.tp);
-  const SimTime both =
-      nvlink_all_reduce_time(per_gpu, peers, study.cluster.gpu, study.network);
+  const SimTime both = nvlink_all_reduce_time(per_gpu, peers, study.cluster.gpu, study.network);
   sync.nvlink_reduce = SimTime::from_ps(both.ps() / 2);
   sync.nvlink_broadcast = both - sync.nvlink_reduce;
   if (peers > 1) {

@@ -10,8 +10,8 @@
 namespace mixnet::sim {
 
 // One all-to-all of a region: the dispatch demand or its transpose.
-std::vector<Message> all_to_all_messages(const Study& study, const Placement& placement,
-                                         int region, const Demand& demand, bool transposed);
+std::vector<Message> all_to_all_messages(const Study& study, const Placement& placement, int region,
+                                         const Demand& demand, bool transposed);
 
 // Activations of one micro-batch from every rank of `region` to its peer in `other`.
 std::vector<Message> pipeline_messages(const Study& study, const Placement& placement, int region,

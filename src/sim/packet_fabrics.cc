@@ -151,10 +151,10 @@ class Ideal final : public Fabric {
       const int dst = placement_.server_of(m.dst_rank);
       const Bytes load =
           src == dst ? rank.add(m.src_rank, m.dst_rank, m.bytes) : server.add(src, dst, m.bytes);
-      plan.fixed = later_of(*plan.fixed,
-                            transfer_time(load, src == dst ? rank_rate_ : server_rate_));
-      plan.latency = later_of(
-          plan.latency, src == dst ? network_.nvlink_latency : network_.link_latency * 2);
+      plan.fixed =
+          later_of(*plan.fixed, transfer_time(load, src == dst ? rank_rate_ : server_rate_));
+      plan.latency =
+          later_of(plan.latency, src == dst ? network_.nvlink_latency : network_.link_latency * 2);
     }
     return plan;
   }

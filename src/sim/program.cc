@@ -50,8 +50,8 @@ class Builder {
   }
 
   Step& add(StepKind kind, int layer) {
-    steps_.push_back(Step{.kind = kind, .backward = backward_, .layer = layer,
-                          .micro_batch = micro_batch_});
+    steps_.push_back(
+        Step{.kind = kind, .backward = backward_, .layer = layer, .micro_batch = micro_batch_});
     return steps_.back();
   }
   void compute(Activity activity, int layer) { add(StepKind::kCompute, layer).activity = activity; }

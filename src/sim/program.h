@@ -13,12 +13,12 @@
 namespace mixnet::sim {
 
 enum class StepKind : uint8_t {
-  kCompute,       // takes the time of its activity on the slowest rank
-  kAllToAll,      // messages between the ranks of the region
-  kBeginSwitch,   // starts re-wiring; takes no time itself
-  kAwaitSwitch,   // waits until circuits and NICs are up
-  kSend,          // starts the point-to-point transfer to the neighbour stage; does not wait
-  kReceive,       // waits for the neighbour's transfer
+  kCompute,      // takes the time of its activity on the slowest rank
+  kAllToAll,     // messages between the ranks of the region
+  kBeginSwitch,  // starts re-wiring; takes no time itself
+  kAwaitSwitch,  // waits until circuits and NICs are up
+  kSend,         // starts the point-to-point transfer to the neighbour stage; does not wait
+  kReceive,      // waits for the neighbour's transfer
 };
 
 // What a re-wiring aims at.
@@ -30,7 +30,7 @@ enum class SwitchTarget : uint8_t {
 
 struct Step {
   StepKind kind = StepKind::kCompute;
-  Activity activity = Activity::kIdle;  // kCompute
+  Activity activity = Activity::kIdle;         // kCompute
   SwitchTarget target = SwitchTarget::kExact;  // kBeginSwitch
   bool backward = false;
   bool experts = false;     // kCompute kTensor: the all-reduce beside the experts

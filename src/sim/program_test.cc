@@ -84,9 +84,8 @@ TEST(Program, UnevenStagesCoverEveryLayerOnce) {
 TEST(Program, TwoSwitchesPerLayerAndMicroBatch) {
   const SwitchPlan block{true, Cadence::kMicroBatch, DispatchMode::kBlock};
   const auto steps = build_program(model(7, 0), pipeline(1, 1), 0, block);
-  const auto switches = std::count_if(steps.begin(), steps.end(), [](const Step& s) {
-    return s.kind == StepKind::kBeginSwitch;
-  });
+  const auto switches = std::count_if(
+      steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kBeginSwitch; });
   EXPECT_EQ(switches, 14);
 }
 

@@ -46,8 +46,8 @@ SimTime StepTimes::expert(double assignments, bool backward) const {
   const auto tokens = static_cast<double>(study_.parallelism.tokens_per_micro_batch());
   const double flops = assignments * expert_flops_per_assignment(study_.model) +
                        tokens * shared_expert_flops_per_token(study_.model);
-  return scaled(
-      compute_time(flops, study_.parallelism.tp, study_.cluster.gpu, study_.compute), backward);
+  return scaled(compute_time(flops, study_.parallelism.tp, study_.cluster.gpu, study_.compute),
+                backward);
 }
 
 SimTime StepTimes::dense(const Step& step) const {
