@@ -56,8 +56,8 @@ class TestTrace {
     for (int64_t row = 0; row < steps * layers * view_.sources; ++row) {
       const auto to_hot = static_cast<int64_t>(static_cast<double>(total) * hot);
       const int64_t others = (total - to_hot) / (view_.experts - 1);
-      // Each step has another hot expert, so that demand changes.
-      const int64_t hot_expert = row / (layers * view_.sources) % view_.experts;
+      // Each step has a hot expert on another server, so that demand changes.
+      const int64_t hot_expert = 2 * (row / (layers * view_.sources)) % view_.experts;
       for (int64_t x = 0; x < view_.experts; ++x) {
         counts_.push_back(
             static_cast<uint32_t>(x == hot_expert ? total - others * (view_.experts - 1) : others));
@@ -99,7 +99,7 @@ inline WiringPolicy test_wiring() {
     for (std::size_t i = 0; i < demand.rows(); ++i) {
       circuits(i, i) = 0;
     }
-    const std::size_t other = hot == 0 ? 1 : 0;
+    const std::size_t other = (hot + 1) % demand.rows();
     circuits(hot, other) = circuits(other, hot) = 3;
     return route(demand, circuits);
   };
