@@ -7,5 +7,7 @@
 namespace mixnet::cli {
 
 void add_trace_command(CLI::App& app, Outcome& outcome);
+void add_bench_command(CLI::App& app, Outcome& outcome);
+void add_flows_command(CLI::App& app, Outcome& outcome);
 
 }  // namespace mixnet::cli

@@ -8,6 +8,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", MIXNET_VERSION);
   Outcome outcome;
   mixnet::cli::add_trace_command(app, outcome);
+  mixnet::cli::add_bench_command(app, outcome);
+  mixnet::cli::add_flows_command(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,9 +21,12 @@ namespace mixnet::sim {
 //
 // A transfer is a set of flow classes started together; it completes when its last byte is
 // delivered. Latency, headers and routing are the caller's.
+//
+// Completion times are rounded up to whole picoseconds, flow by flow. Memory and time depend on
+// the flows on their way and the links they use, never on the size of the network.
 struct LinkShare {
   LinkId link;
-  double fraction = 1.0;
+  double fraction = 1.0;  // > 0
 };
 
 struct FlowClass {
@@ -36,18 +40,30 @@ using TemplateId = int32_t;
 
 class FluidNetwork {
  public:
-  // `capacity[l]` is the rate of LinkId l, > 0.
-  explicit FluidNetwork(std::vector<BitRate> capacity);
+  // `capacity[l]` is the rate of LinkId l, >= 0 (0 = dark).
+  explicit FluidNetwork(const std::vector<BitRate>& capacity);
+  ~FluidNetwork();
+  FluidNetwork(FluidNetwork&&) noexcept;
+  FluidNetwork& operator=(FluidNetwork&&) noexcept;
+  FluidNetwork(const FluidNetwork&) = delete;
+  FluidNetwork& operator=(const FluidNetwork&) = delete;
 
   // Registers a set of flow classes that will be started many times. The evolution of a template
-  // that meets no other traffic on its links is solved once and reused.
-  TemplateId define(std::vector<FlowClass> flows);
+  // that meets no other traffic on its links is solved once and reused while the capacities of its
+  // links last; a start then costs O(links). Results never depend on whether it was reused.
+  // Templates with equal paths share them, so one costs 8 bytes a flow class.
+  TemplateId define(const std::vector<FlowClass>& flows);
 
-  // Starts a transfer at `now` (not before the last advance()).
+  // Starts a transfer at `now` (not before the last advance(), not after next_completion()).
   TransferId start(TemplateId flows, SimTime now);
-  TransferId start(std::vector<FlowClass> flows, SimTime now);
+  TransferId start(const std::vector<FlowClass>& flows, SimTime now);
+  // The same for a transfer of one flow, without the vectors.
+  TransferId start(std::span<const LinkShare> path, Bytes bytes, SimTime now);
 
-  // When the next transfer completes if nothing else is started; nothing if the network is idle.
+  // The next instant at which rates change by themselves: no transfer completes earlier if nothing
+  // else is started. A transfer of many flows that meets other traffic passes several such
+  // instants before its own completion, so advance() may complete nothing. Nothing if the network
+  // is idle or every flow stands still on a dark link.
   std::optional<SimTime> next_completion() const;
 
   // Moves time to `now` <= next_completion() and appends the transfers that complete exactly then,
@@ -56,6 +72,10 @@ class FluidNetwork {
 
   // Changes a link's capacity from `now` on (0 = dark: its flows stand still).
   void set_capacity(LinkId link, BitRate capacity, SimTime now);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace mixnet::sim

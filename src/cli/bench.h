@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+
+namespace mixnet::cli {
+
+// What one benchmark measured.
+struct BenchFigure {
+  double cpu_s = 0;
+  std::optional<double> reference_cpu_s;  // what `against` needs for the same work
+  bool reference_unfinished = false;      // it was stopped there: the ratio is a lower bound
+  std::string against;                    // what the reference is, where it comes from
+  nlohmann::ordered_json details;         // further keys of the row
+};
+
+struct BenchCase {
+  std::string name;
+  std::string what;
+  std::function<Result<BenchFigure>()> run;
+};
+
+// Every group of benchmarks is one function; all_benches() lists the groups.
+std::vector<BenchCase> fluid_benches();
+std::vector<BenchCase> all_benches();
+
+}  // namespace mixnet::cli

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/bench.h"
+#include "cli/commands.h"
+
+namespace mixnet::cli {
+namespace {
+
+struct BenchArguments {
+  std::string name;
+  bool json = false;
+};
+
+std::string names() {
+  std::string list;
+  for (const BenchCase& bench : all_benches()) {
+    list += fmt::format("  {:<18} {}\n", bench.name, bench.what);
+  }
+  return list;
+}
+
+void print_row(const BenchCase& bench, const BenchFigure& figure, bool json) {
+  const bool compared = figure.reference_cpu_s.has_value() && figure.cpu_s > 0;
+  const double ratio = compared ? *figure.reference_cpu_s / figure.cpu_s : 0;
+  if (json) {
+    nlohmann::ordered_json row = {{"name", bench.name}, {"cpu_s", figure.cpu_s}};
+    row["ratio"] = compared ? nlohmann::ordered_json(ratio) : nlohmann::ordered_json();
+    row["against"] = figure.against;
+    if (compared) {
+      row["against_cpu_s"] = *figure.reference_cpu_s;
+      row["ratio_is_lower_bound"] = figure.reference_unfinished;
+    }
+    row.update(figure.details);
+    print_json(row);
+    return;
+  }
+  fmt::print(
+      "{:<18} {:>8.3f} s   {:>10}   {}\n", bench.name, figure.cpu_s,
+      compared ? fmt::format("{}{:.0f} x", figure.reference_unfinished ? "> " : "", ratio) : "-",
+      figure.against);
+}
+
+int run_bench(const BenchArguments& typed) {
+  const std::vector<BenchCase> benches = all_benches();
+  const bool known = std::any_of(benches.begin(), benches.end(),
+                                 [&typed](const BenchCase& b) { return b.name == typed.name; });
+  if (!typed.name.empty() && !known) {
+    return report_usage_error(
+        Error{fmt::format("no benchmark is called '{}'; there are:\n{}", typed.name, names()), ""});
+  }
+  if (!typed.json) {
+    fmt::print("{:<18} {:>10}   {:>10}   against\n", "benchmark", "CPU", "faster by");
+  }
+  for (const BenchCase& bench : benches) {
+    if (!typed.name.empty() && bench.name != typed.name) {
+      continue;
+    }
+    const Result<BenchFigure> figure = bench.run();
+    if (!figure) {
+      return report_failure(figure.error());
+    }
+    print_row(bench, *figure, typed.json);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+std::vector<BenchCase> all_benches() {
+  std::vector<BenchCase> benches;
+  for (const auto& group : {fluid_benches}) {
+    const std::vector<BenchCase> more = group();
+    benches.insert(benches.end(), more.begin(), more.end());
+  }
+  return benches;
+}
+
+void add_bench_command(CLI::App& app, Outcome& outcome) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure this build against published times");
+  bench->footer("Example:\n  mixnet bench --json\n\nBenchmarks:\n" + names());
+  const auto typed = std::make_shared<BenchArguments>();
+  bench->add_option("name", typed->name, "Run this one only")->type_name("NAME");
+  bench->add_flag("--json", typed->json, "Print one JSON object per line");
+  bench->callback([typed, &outcome] { outcome.exit_code = run_bench(*typed); });
+}
+
+}  // namespace mixnet::cli

@@ -1,0 +1,24 @@
+#include "cli/process_usage.h"
+
+#include <sys/resource.h>
+
+#include "core/check.h"
+
+namespace mixnet::cli {
+namespace {
+
+double seconds(const timeval& t) {
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+}
+
+}  // namespace
+
+ProcessUsage process_usage() {
+  rusage usage{};
+  CHECK(getrusage(RUSAGE_SELF, &usage) == 0, "getrusage of this process");
+  constexpr int64_t kBytesPerUnit = 1024;  // ru_maxrss is in KiB
+  return ProcessUsage{seconds(usage.ru_utime) + seconds(usage.ru_stime),
+                      usage.ru_maxrss * kBytesPerUnit};
+}
+
+}  // namespace mixnet::cli

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/flow_island.h"
+#include "sim/fluid_network.h"
+
+namespace mixnet::sim {
+
+// The paths of a set of flows. Many templates differ in their sizes only and share one shape.
+struct FlowShape {
+  std::vector<int32_t> first_hop;  // flows + 1
+  std::vector<Hop> hops;           // weights include the multiplicity
+  std::vector<int32_t> links;      // all that occur, ascending
+  // Capacities of `links` when a template was last solved, and how often they had changed by then.
+  std::vector<double> solved_capacity;
+  int64_t capacity_version = 0;
+
+  std::size_t flows() const { return first_hop.size() - 1; }
+  std::span<const Hop> path(std::size_t flow) const {
+    const auto first = static_cast<std::size_t>(first_hop[flow]);
+    return {hops.data() + first, static_cast<std::size_t>(first_hop[flow + 1]) - first};
+  }
+};
+
+struct FlowTemplate {
+  int32_t shape = -1;
+  std::vector<int64_t> bytes;   // per flow
+  int64_t solved_version = -1;  // capacity_version that `duration_ps` belongs to
+  int64_t duration_ps = 0;      // if it is alone; kNeverPs if it stands still
+};
+
+// Translates flow classes; checks that links are below `links` and numbers are positive.
+FlowShape shape_of(const std::vector<FlowClass>& flows, std::size_t links);
+
+// Templates and the shapes they share.
+class TemplateStore {
+ public:
+  TemplateId define(const std::vector<FlowClass>& flows, std::size_t links);
+  FlowTemplate& at(TemplateId id);
+  FlowShape& shape(const FlowTemplate& flows) {
+    return shapes_[static_cast<std::size_t>(flows.shape)];
+  }
+  std::size_t shape_count() const { return shapes_.size(); }
+
+ private:
+  std::vector<FlowTemplate> templates_;
+  std::vector<FlowShape> shapes_;
+  std::unordered_multimap<uint64_t, int32_t> shape_by_hash_;  // looked up only, never iterated
+};
+
+}  // namespace mixnet::sim
