@@ -1,0 +1,78 @@
+#include "report/comparison_json.h"
+
+#include <gtest/gtest.h>
+
+#include "report/format.h"
+#include "report/sample_comparison.h"
+
+namespace mixnet::report {
+namespace {
+
+using nlohmann::ordered_json;
+
+TEST(ComparisonJson, GoldenOfOneFabric) {
+  Comparison comparison = bare_comparison();
+  comparison.bound = SimTime::from_ms(200);
+  FabricResult& fabric = comparison.fabrics.front();
+  fabric.all_to_all = SimTime::from_ms(50);
+  fabric.cost_usd = 1250.5;
+  fabric.region_demand = DemandMatrix(2, 2);
+  fabric.region_demand(0, 1) = 7;
+  fabric.region_circuits = Matrix<int>(2, 2, 1);
+  comparison.notes = {"a note"};
+  EXPECT_EQ(
+      json_text(comparison_json(comparison, {{"seed", 1}}, "0.1.0")),
+      R"({"fabrics":[{"name":"fat-tree","kind":"fat-tree","iteration_s":0.25,"all_to_all_s":0.05,)"
+      R"("all_to_all_share":0.2,"mean_all_to_all_s":0.0,"exposed_switching_s":0.0,)"
+      R"("switching_total_s":0.0,"switches":0,"bound_s":0.2,"bound_ratio":1.25,"cost_usd":1250.5,)"
+      R"("perf_per_dollar":null,"critical_path_s":{"attention":0.0,"gate":0.0,"expert":0.0,)"
+      R"("add-norm":0.0,"dense":0.25,"tensor-parallel":0.0,"all-to-all":0.0,"switching":0.0,)"
+      R"("pipeline":0.0,"gradient":0.0,"idle":0.0},"traffic_bytes":{"tensor":0,"expert":0,)"
+      R"("expert_network":0,"pipeline":0,"gradient":0},"region_demand_tokens":[[0.0,7.0],)"
+      R"([0.0,0.0]],"region_circuits":[[1,1],[1,1]]}],"bound_s":0.2,"bound_critical_path_s":{)"
+      R"("attention":0.0,"gate":0.0,"expert":0.0,"add-norm":0.0,"dense":0.0,)"
+      R"("tensor-parallel":0.0,"all-to-all":0.0,"switching":0.0,"pipeline":0.0,"gradient":0.0,)"
+      R"("idle":0.0},"notes":["a note"],"config":{"seed":1},"version":"0.1.0"})");
+}
+
+TEST(ComparisonJson, ReadsBackEveryDouble) {
+  const Comparison comparison = sample_comparison();
+  const auto json = ordered_json::parse(json_text(comparison_json(comparison, {}, "0")));
+  ASSERT_EQ(json["fabrics"].size(), comparison.fabrics.size());
+  for (std::size_t f = 0; f < comparison.fabrics.size(); ++f) {
+    const FabricResult& fabric = comparison.fabrics[f];
+    EXPECT_EQ(json["fabrics"][f]["iteration_s"].get<double>(), exact_seconds(fabric.iteration));
+    EXPECT_EQ(json["fabrics"][f]["perf_per_dollar"].get<double>(), fabric.perf_per_dollar);
+    EXPECT_EQ(json["fabrics"][f]["traffic_bytes"]["expert"].get<int64_t>(),
+              fabric.traffic.expert.count());
+  }
+}
+
+TEST(ComparisonJson, BreakdownSumsToTheIteration) {
+  const ordered_json json = comparison_json(sample_comparison(), {}, "0");
+  for (const ordered_json& fabric : json["fabrics"]) {
+    double sum = 0;
+    for (const auto& [activity, seconds] : fabric["critical_path_s"].items()) {
+      sum += seconds.get<double>();
+    }
+    EXPECT_NEAR(sum, fabric["iteration_s"].get<double>(), 1e-9);
+  }
+}
+
+TEST(ComparisonJson, SaysNothingAboutTheRun) {
+  Comparison comparison = sample_comparison();
+  const std::string text = json_text(comparison_json(comparison, {}, "0"));
+  comparison.fabrics.front().cpu_seconds = 99;
+  EXPECT_EQ(json_text(comparison_json(comparison, {}, "0")), text);
+  EXPECT_EQ(text.find("cpu"), std::string::npos);
+}
+
+TEST(ComparisonJson, ReplacesBytesThatAreNotText) {
+  Comparison comparison = bare_comparison();
+  comparison.fabrics.front().name = "fat\xFFtree";
+  const std::string text = json_text(comparison_json(comparison, {}, "0"));
+  EXPECT_NE(text.find("fat\xEF\xBF\xBDtree"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mixnet::report

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "core/comparison.h"
+#include "report/table.h"
+
+namespace mixnet::report {
+
+// One row per fabric: iteration, all-to-all share, exposed switching, ratio to the bound, network
+// cost, performance per dollar.
+Table headline_table(const Comparison& comparison);
+
+// Seconds of the critical path: a row per activity, a column per fabric, the bound last.
+// Activities that take no time anywhere are left out.
+Table breakdown_table(const Comparison& comparison);
+
+// "10.10 s", or "not computed" if it is 0.
+std::string bound_text(const Comparison& comparison);
+
+// What `mixnet compare` prints: the headline table, the verdict and the notes; if `verbose`, the
+// breakdown too.
+std::string comparison_text(const Comparison& comparison, bool verbose);
+
+}  // namespace mixnet::report
