@@ -6,8 +6,12 @@
 // an example, and a callback that does the work and sets the outcome.
 namespace mixnet::cli {
 
-void add_trace_command(CLI::App& app, Outcome& outcome);
 void add_bench_command(CLI::App& app, Outcome& outcome);
+void add_catalog_command(CLI::App& app, Outcome& outcome);
+void add_compare_command(CLI::App& app, Outcome& outcome);
+void add_cost_command(CLI::App& app, Outcome& outcome);
 void add_flows_command(CLI::App& app, Outcome& outcome);
+void add_trace_command(CLI::App& app, Outcome& outcome);
+void add_wire_command(CLI::App& app, Outcome& outcome);
 
 }  // namespace mixnet::cli

@@ -7,9 +7,13 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", MIXNET_VERSION);
   Outcome outcome;
-  mixnet::cli::add_trace_command(app, outcome);
-  mixnet::cli::add_bench_command(app, outcome);
+  mixnet::cli::add_compare_command(app, outcome);
+  mixnet::cli::add_cost_command(app, outcome);
+  mixnet::cli::add_wire_command(app, outcome);
   mixnet::cli::add_flows_command(app, outcome);
+  mixnet::cli::add_trace_command(app, outcome);
+  mixnet::cli::add_catalog_command(app, outcome);
+  mixnet::cli::add_bench_command(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
