@@ -1,11 +1,13 @@
 #include "cli/commands.h"
 
+// NOLINTNEXTLINE(bugprone-exception-escape): one that gets here is our bug, and ends loudly
 int main(int argc, char** argv) {
   using mixnet::cli::Outcome;
   CLI::App app{"MixNet: design, simulate and run networks for mixture-of-experts models", "mixnet"};
   app.require_subcommand(1);
   app.set_version_flag("--version", MIXNET_VERSION);
   Outcome outcome;
+  mixnet::cli::add_trace_command(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -23,7 +23,7 @@ struct Cluster {
   int numa_nodes = 2;  // per server; NICs are spread evenly over them
   BitRate nic_rate;    // of one NIC, one direction
   GpuSpec gpu;
-  std::string nic;     // catalogue name, empty if only the rate is known
+  std::string nic;  // catalogue name, empty if only the rate is known
 
   int gpus() const { return servers * gpus_per_server; }
 };
@@ -32,8 +32,8 @@ struct Cluster {
 struct NetworkSettings {
   Bytes packet_payload{4096};
   Bytes packet_header{64};
-  bool headers = true;                          // charge the header of every packet
-  SimTime link_latency = SimTime::from_us(1);   // propagation and switching, per link of a path
+  bool headers = true;                         // charge the header of every packet
+  SimTime link_latency = SimTime::from_us(1);  // propagation and switching, per link of a path
   SimTime nvlink_latency = SimTime::from_us(1);
 };
 

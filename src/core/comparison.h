@@ -15,13 +15,13 @@ enum class Activity {
   kGate,
   kExpert,
   kAddNorm,
-  kDense,       // dense FFN blocks, embedding and output head
-  kTensor,      // tensor-parallel all-reduce
+  kDense,   // dense FFN blocks, embedding and output head
+  kTensor,  // tensor-parallel all-reduce
   kAllToAll,
-  kSwitching,   // circuits dark and NICs re-linking
-  kPipeline,    // point-to-point between stages
-  kGradient,    // data-parallel all-reduce
-  kIdle,        // pipeline bubble
+  kSwitching,  // circuits dark and NICs re-linking
+  kPipeline,   // point-to-point between stages
+  kGradient,   // data-parallel all-reduce
+  kIdle,       // pipeline bubble
 };
 inline constexpr int kActivityCount = 11;
 const char* activity_name(Activity activity);
@@ -43,8 +43,8 @@ struct TimelineLane {
 
 // Network bytes of one iteration over the whole cluster, per kind of parallelism.
 struct TrafficBytes {
-  Bytes tensor;      // on NVLink
-  Bytes expert;      // both all-to-alls, forward and backward, between servers and inside them
+  Bytes tensor;          // on NVLink
+  Bytes expert;          // both all-to-alls, forward and backward, between servers and inside them
   Bytes expert_network;  // the part of `expert` that leaves a server
   Bytes pipeline;
   Bytes gradient;
@@ -63,8 +63,8 @@ struct FabricResult {
   double perf_per_dollar = 0;  // relative to fat-tree of the same run; 0 if there is none
   SimTime critical_path[kActivityCount];  // by Activity, sums to `iteration`
   TrafficBytes traffic;
-  SimTime mean_all_to_all;     // duration of one all-to-all
-  DemandMatrix region_demand;  // tokens between the servers of the traced region, one layer
+  SimTime mean_all_to_all;      // duration of one all-to-all
+  DemandMatrix region_demand;   // tokens between the servers of the traced region, one layer
   Matrix<int> region_circuits;  // of that layer; empty without circuits
   double cpu_seconds = 0;       // never in result.json: equal scenarios give equal bytes
   std::vector<TimelineLane> lanes;

@@ -11,11 +11,11 @@ namespace mixnet {
 struct LayerTimes {
   std::optional<SimTime> attention;  // with its tensor-parallel all-reduce
   std::optional<SimTime> gate;
-  std::optional<SimTime> expert;     // the slowest rank
+  std::optional<SimTime> expert;  // the slowest rank
   std::optional<SimTime> add_norm;
-  std::optional<SimTime> dispatch;   // measured all-to-alls: reported beside ours, never used
+  std::optional<SimTime> dispatch;  // measured all-to-alls: reported beside ours, never used
   std::optional<SimTime> combine;
-  int micro_batch_size = 0;          // at which they were measured; times scale linearly with it
+  int micro_batch_size = 0;  // at which they were measured; times scale linearly with it
   std::string source;
 };
 

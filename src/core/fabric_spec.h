@@ -34,10 +34,10 @@ enum class DispatchMode {
 };
 
 struct MixnetSettings {
-  int alpha = 6;                                 // OCS NICs per server (optical degree)
-  SimTime switch_time = SimTime::from_ms(25);    // T_OCS, circuits dark
-  SimTime relink_time;                           // T_NIC, until the NICs are up again
-  int ocs_ports = 576;                           // of one regional switch; one per NIC
+  int alpha = 6;                               // OCS NICs per server (optical degree)
+  SimTime switch_time = SimTime::from_ms(25);  // T_OCS, circuits dark
+  SimTime relink_time;                         // T_NIC, until the NICs are up again
+  int ocs_ports = 576;                         // of one regional switch; one per NIC
   Allocator allocator = Allocator::kSplit;
   Cadence cadence = Cadence::kMicroBatch;
   DispatchMode dispatch = DispatchMode::kBlock;

@@ -9,20 +9,20 @@ namespace mixnet {
 struct MoeModel {
   std::string name;
   int hidden = 0;
-  int layers = 0;           // transformer blocks, dense ones included
-  int first_dense = 0;      // leading blocks with a dense FFN
-  int moe_every = 1;        // after the dense ones, every n-th block is MoE
-  int dense_ffn = 0;        // FFN width of a dense block
-  int experts = 0;          // routed experts per MoE block
-  int top_k = 0;            // routed experts per token
-  int expert_ffn = 0;       // FFN width of one routed expert
-  int shared_experts = 0;   // experts that every token visits
-  int shared_ffn = 0;       // FFN width of all shared experts together
-  int dispatch_width = 0;   // elements of one dispatched token; `hidden` unless experts are latent
+  int layers = 0;          // transformer blocks, dense ones included
+  int first_dense = 0;     // leading blocks with a dense FFN
+  int moe_every = 1;       // after the dense ones, every n-th block is MoE
+  int dense_ffn = 0;       // FFN width of a dense block
+  int experts = 0;         // routed experts per MoE block
+  int top_k = 0;           // routed experts per token
+  int expert_ffn = 0;      // FFN width of one routed expert
+  int shared_experts = 0;  // experts that every token visits
+  int shared_ffn = 0;      // FFN width of all shared experts together
+  int dispatch_width = 0;  // elements of one dispatched token; `hidden` unless experts are latent
   int query_heads = 0;
   int kv_heads = 0;
-  int head_dim = 0;
-  int q_lora_rank = 0;      // multi-head latent attention; 0 = ordinary attention
+  int head_dim = 0;     // with latent attention, of a value head
+  int q_lora_rank = 0;  // multi-head latent attention; 0 = ordinary attention
   int kv_lora_rank = 0;
   int vocab = 0;
 

@@ -26,8 +26,10 @@ template <typename T>
 class [[nodiscard]] Result {
  public:
   // Implicit by design: `return value;` and `return Error{...};` both read naturally.
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor): see above
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor): see above
+  // NOLINTNEXTLINE(google-explicit-constructor): implicit by design
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): implicit by design
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -63,7 +65,8 @@ class [[nodiscard]] Result {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error error) : error_(std::move(error)), failed_(true) {}  // NOLINT(google-explicit-constructor): `return Error{...};`
+  // NOLINTNEXTLINE(google-explicit-constructor): `return Error{...};`
+  Status(Error error) : error_(std::move(error)), failed_(true) {}
 
   bool ok() const { return !failed_; }
   explicit operator bool() const { return ok(); }

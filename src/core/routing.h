@@ -18,8 +18,8 @@ struct RoutingView {
 
   // Tokens that `source` sends to each expert.
   std::span<const uint32_t> row(int64_t iteration, int64_t layer, int64_t source) const {
-    CHECK(iteration >= 0 && iteration < iterations && layer >= 0 && layer < layers &&
-              source >= 0 && source < sources,
+    CHECK(iteration >= 0 && iteration < iterations && layer >= 0 && layer < layers && source >= 0 &&
+              source < sources,
           "row outside the trace");
     const int64_t at = ((iteration * layers + layer) * sources + source) * experts;
     return {counts + at, static_cast<std::size_t>(experts)};

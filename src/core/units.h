@@ -21,9 +21,10 @@ class SimTime {
   static constexpr SimTime max() { return SimTime(INT64_MAX); }
 
   constexpr int64_t ps() const { return ps_; }
-  constexpr double seconds() const { return static_cast<double>(ps_) * 1e-12; }
-  constexpr double us() const { return static_cast<double>(ps_) * 1e-6; }
-  constexpr double ms() const { return static_cast<double>(ps_) * 1e-9; }
+  // Divisions, because they give the nearest double: 25 ms is 0.025 s, not 0.024999...
+  constexpr double seconds() const { return static_cast<double>(ps_) / 1e12; }
+  constexpr double us() const { return static_cast<double>(ps_) / 1e6; }
+  constexpr double ms() const { return static_cast<double>(ps_) / 1e9; }
 
   constexpr auto operator<=>(const SimTime&) const = default;
   constexpr SimTime operator+(SimTime o) const { return SimTime(ps_ + o.ps_); }

@@ -22,8 +22,8 @@ struct Wiring {
   Matrix<double> circuit;  // n x n, over the pair's own circuits
   Matrix<double> eps;      // n x n, over the electrical NICs
   std::vector<RelayShare> relay;
-  double completion = 0;   // time at one unit of demand per NIC and unit of time
-  double bound = 0;        // no wiring of this demand completes earlier
+  double completion = 0;  // time at one unit of demand per NIC and unit of time
+  double bound = 0;       // no wiring of this demand completes earlier
 };
 
 }  // namespace mixnet

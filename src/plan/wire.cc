@@ -111,6 +111,18 @@ Wiring wire(const WireProblem& problem, Allocator allocator) {
   return wiring;
 }
 
+Wiring route_over(const WireProblem& problem, const Matrix<int>& circuits, Allocator allocator) {
+  check_problem(problem);
+  CHECK(circuits.rows() == problem.demand.rows() && circuits.cols() == circuits.rows(),
+        "circuits for the servers of the demand");
+  const bool whole_pairs = allocator == Allocator::kAlgorithm1 || allocator == Allocator::kReleased;
+  Wiring wiring =
+      whole_pairs ? all_or_nothing(problem.demand, circuits) : split_over(problem, circuits);
+  wiring.completion = completion_of(wiring, problem.eps);
+  wiring.bound = any_wiring_bound(problem);
+  return wiring;
+}
+
 double reported_ratio(const WireProblem& problem, const Wiring& wiring, Allocator allocator) {
   if (wiring.bound == 0) {
     return 1;

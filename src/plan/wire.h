@@ -35,6 +35,10 @@ struct WireProblem {
 // no relay), the completion is +infinity.
 Wiring wire(const WireProblem& problem, Allocator allocator);
 
+// Shares of the demand over circuits that are already there: all-or-nothing for algorithm1 and
+// released, optimally split for the others. Preconditions as above; `circuits` is n x n, symmetric.
+Wiring route_over(const WireProblem& problem, const Matrix<int>& circuits, Allocator allocator);
+
 // Port bound: max over servers of max(sent, received) / (alpha + eps).
 double port_bound(const WireProblem& problem);
 

@@ -15,9 +15,10 @@ namespace mixnet::scenario {
 
 // Where the routing counts come from: exactly one of the three.
 struct RoutingInput {
-  std::string trace;          // .npy path, resolved against the scenario file
-  std::string matrix;         // matrix text path, resolved against the scenario file
-  GeneratorOptions generator; // used when both paths are empty
+  std::string trace;           // .npy path, resolved against the scenario file
+  std::string matrix;          // matrix text path, resolved against the scenario file
+  std::string written;         // the path as the scenario file writes it
+  GeneratorOptions generator;  // used when both paths are empty
 };
 
 // A scenario file, completely resolved: every name looked up, every default filled in.
@@ -25,6 +26,7 @@ struct Scenario {
   Study study;
   RoutingInput routing;
   PriceList prices;
+  std::string model_config;  // the config.json as the scenario file writes it; empty if catalogued
   uint64_t seed = 1;
 };
 

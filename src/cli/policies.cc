@@ -1,0 +1,63 @@
+#include "cli/policies.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "plan/topology.h"
+#include "plan/wire.h"
+
+namespace mixnet::cli {
+namespace {
+
+sim::DirectConnect::Route route_of(int src, int dst, const std::vector<plan::RouteShare>& shares) {
+  sim::DirectConnect::Route route{src, dst, 1, {}};
+  double hops = 0;
+  for (const plan::RouteShare& share : shares) {
+    route.shares.push_back({share.directed_link, share.fraction});
+    hops += share.fraction;
+  }
+  route.hops = std::max(1, static_cast<int>(hops + 0.5));
+  return route;
+}
+
+}  // namespace
+
+sim::WiringPolicy wiring_policy(const FabricSpec& spec, const Cluster& cluster) {
+  const int alpha = spec.mixnet.alpha;
+  const int eps = cluster.nics_per_server - alpha;
+  const Allocator allocator = spec.mixnet.allocator;
+  return {[=](const DemandMatrix& demand) {
+            return plan::wire(plan::WireProblem{demand, alpha, eps}, allocator);
+          },
+          [=](const DemandMatrix& demand, const Matrix<int>& circuits) {
+            return plan::route_over(plan::WireProblem{demand, alpha, eps}, circuits, allocator);
+          }};
+}
+
+sim::TopologyPolicy topology_policy() {
+  return [](const std::vector<sim::ServerTraffic>& traffic, int servers, int nics_per_server) {
+    plan::TopologyProblem problem{servers, nics_per_server, 1, {}};
+    std::map<int, std::vector<int>> peers;
+    for (const sim::ServerTraffic& t : traffic) {
+      problem.demand.push_back({t.src, t.dst, t.bytes});
+      peers[t.src].push_back(t.dst);
+    }
+    const plan::DirectTopology topology = plan::one_shot_topology(problem);
+    sim::DirectConnect direct;
+    for (const plan::DirectLink& link : topology.links()) {
+      direct.links.push_back({link.i, link.j, link.count});
+      direct.links.push_back({link.j, link.i, link.count});
+    }
+    for (auto& [src, dsts] : peers) {
+      const auto routes = topology.routes_from(src, dsts);
+      for (std::size_t k = 0; k < dsts.size(); ++k) {
+        direct.routes.push_back(route_of(src, dsts[k], routes[k]));
+      }
+    }
+    return direct;
+  };
+}
+
+}  // namespace mixnet::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/study.h"
+#include "sim/iteration.h"
+
+// Where the simulator's questions meet the planner's answers.
+namespace mixnet::cli {
+
+sim::WiringPolicy wiring_policy(const FabricSpec& spec, const Cluster& cluster);
+sim::TopologyPolicy topology_policy();
+
+}  // namespace mixnet::cli

@@ -1,1 +1,0 @@
-// Keeps the archive non-empty until the first source lands.

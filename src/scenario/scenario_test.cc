@@ -1,0 +1,84 @@
+#include "scenario/scenario.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace mixnet::scenario {
+namespace {
+
+const std::string kExamples = std::string(MIXNET_SOURCE_DIR) + "/examples/";
+
+Scenario must_read(const std::string& path) {
+  const Result<Scenario> scenario = read_scenario(path);
+  EXPECT_TRUE(scenario.ok()) << scenario.error().text();
+  return scenario.ok() ? *scenario : Scenario();
+}
+
+TEST(Scenario, PrototypeIsReadAsWritten) {
+  const Scenario s = must_read(kExamples + "prototype-32gpu.toml");
+  EXPECT_EQ(s.study.model.name, "mixtral-8x7b");
+  EXPECT_EQ(s.study.model.layers, 7);
+  EXPECT_EQ(s.study.model.expert_ffn, 14336);
+  EXPECT_EQ(s.study.parallelism.gpus(), 32);
+  EXPECT_EQ(s.study.cluster.gpu.bf16_tflops, 312);
+  EXPECT_EQ(s.study.cluster.nics_per_server, 4);
+  EXPECT_EQ(s.study.cluster.nic_rate, BitRate::from_gbps(100));
+  EXPECT_EQ(s.study.compute.measured.expert, SimTime::from_ms(122));
+  EXPECT_EQ(s.study.compute.measured.micro_batch_size, 16);
+  EXPECT_TRUE(s.study.routing.counts_are_weights);
+  EXPECT_TRUE(s.study.routing.repeat_layers);
+  EXPECT_TRUE(std::filesystem::exists(s.routing.matrix));
+  ASSERT_EQ(s.study.fabrics.size(), 7U);
+  EXPECT_EQ(s.study.fabrics[1].oversubscription, 3);
+  EXPECT_EQ(s.study.fabrics[4].mixnet.alpha, 3);
+  EXPECT_EQ(s.study.fabrics[4].mixnet.switch_time, SimTime::from_ps(46'750'000'000));
+  EXPECT_EQ(s.study.fabrics[4].mixnet.relink_time, SimTime());
+  EXPECT_EQ(s.study.fabrics[5].name, "mixnet-never");
+  EXPECT_EQ(s.study.fabrics[5].mixnet.cadence, Cadence::kNever);
+  EXPECT_EQ(s.study.fabrics[6].mixnet.relink_time, SimTime::from_ms(5670));
+  EXPECT_EQ(s.study.fabrics[6].mixnet.cadence, Cadence::kMicroBatch);
+}
+
+TEST(Scenario, EveryExampleIsRead) {
+  int examples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kExamples)) {
+    if (entry.path().extension() != ".toml") {
+      continue;
+    }
+    ++examples;
+    const Scenario s = must_read(entry.path().string());
+    std::set<std::string> names;
+    for (const FabricSpec& fabric : s.study.fabrics) {
+      names.insert(fabric.name);
+      const Result<FabricCost> cost = fabric_cost(fabric, s.study.cluster, s.prices);
+      ASSERT_TRUE(cost.ok()) << cost.error().text();
+      EXPECT_GT(cost->total_usd(), 0);
+    }
+    EXPECT_THAT(names, testing::UnorderedElementsAre("fat-tree", "fat-tree-oversubscribed",
+                                                     "rail-optimized", "topoopt", "mixnet",
+                                                     "mixnet-never", "mixnet-relink"));
+    EXPECT_GE(s.study.parallelism.micro_batches, s.study.parallelism.pp);
+  }
+  EXPECT_GE(examples, 5);
+}
+
+TEST(Scenario, EffectiveConfigIsTheSameTwiceAndHoldsNoAbsolutePath) {
+  const std::string path = kExamples + "mixtral-8x7b-256gpu.toml";
+  const std::string first = effective_config(must_read(path)).dump(1);
+  EXPECT_EQ(first, effective_config(must_read(path)).dump(1));
+  EXPECT_EQ(first.find(MIXNET_SOURCE_DIR), std::string::npos);
+  const auto json = nlohmann::json::parse(first);
+  EXPECT_EQ(json["cluster"]["nic_rate_bps"], 400'000'000'000);
+  EXPECT_EQ(json["routing"]["matrix"], "data/routing_matrix_8x8.txt");
+  EXPECT_EQ(json["compute"]["measured"]["attention_s"], 0.078);
+  EXPECT_EQ(json["fabrics"][6]["relink_time_s"], 5.67);
+  EXPECT_EQ(json["fabrics"][4]["switch_time_s"], 0.025);
+  EXPECT_FALSE(json["fabrics"][0].contains("alpha"));
+}
+
+}  // namespace
+}  // namespace mixnet::scenario
