@@ -14,7 +14,7 @@ SimTime prototype_switch_time(int pairs) {
 }
 
 SwitchingCost switching_cost(const SwitchSchedule& schedule) {
-  const int64_t times = schedule.layers * schedule.rounds;
+  const int64_t times = int64_t{schedule.layers} * schedule.rounds;
   const SimTime one = schedule.switch_time + schedule.relink_time;
   SwitchingCost cost;
   for (const SimTime window : schedule.windows) {
@@ -27,7 +27,7 @@ SwitchingCost switching_cost(const SwitchSchedule& schedule) {
 }
 
 int64_t all_to_alls_per_iteration(int layers, int64_t micro_batches) {
-  return 4 * layers * micro_batches;
+  return int64_t{4} * layers * micro_batches;
 }
 
 double exposed_per_all_to_all(SimTime exposed, int64_t all_to_alls, SimTime mean_all_to_all) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -50,36 +51,35 @@ Directed ends(const DirectTopology& topology, int directed_link) {
   return directed_link % 2 == 0 ? Directed{link.i, link.j} : Directed{link.j, link.i};
 }
 
-// All shortest paths by brute force: depth-first, every parallel link a path of its own.
-void count_paths(const DirectTopology& topology, std::vector<int>& path, int dst, std::size_t hops,
-                 std::map<int, double>& uses, double& total, double weight) {
-  const int here = path.back();
-  if (path.size() == hops + 1) {
-    if (here != dst) {
+// Every path of a given length by brute force; parallel links are paths of their own.
+struct PathCounter {
+  const DirectTopology& topology;
+  int dst;
+  std::map<int, double> uses;  // by directed link: paths over it
+  double total = 0;
+
+  void descend(int here, std::size_t hops, std::vector<int>& links, double weight) {
+    if (hops == 0) {
+      if (here == dst) {
+        total += weight;
+        for (const int link : links) {
+          uses[link] += weight;
+        }
+      }
       return;
     }
-    total += weight;
-    for (std::size_t k = 0; k + 1 < path.size(); ++k) {
-      for (std::size_t l = 0; l < topology.links().size(); ++l) {
-        for (int side = 0; side < 2; ++side) {
-          const int link = static_cast<int>(2 * l) + side;
-          const Directed d = ends(topology, link);
-          if (d.from == path[k] && d.to == path[k + 1]) {
-            uses[link] += weight;
-          }
+    for (std::size_t k = 0; k < topology.links().size(); ++k) {
+      for (int side = 0; side < 2; ++side) {
+        const int link = static_cast<int>(2 * k) + side;
+        if (ends(topology, link).from == here) {
+          links.push_back(link);
+          descend(ends(topology, link).to, hops - 1, links, weight * topology.links()[k].count);
+          links.pop_back();
         }
       }
     }
-    return;
   }
-  for (const DirectLink& link : topology.links()) {
-    if (link.i == here || link.j == here) {
-      path.push_back(link.i == here ? link.j : link.i);
-      count_paths(topology, path, dst, hops, uses, total, weight * link.count);
-      path.pop_back();
-    }
-  }
-}
+};
 
 TEST(Topology, DegreeIsRespectedAndRingConnects) {
   for (const int servers : {1, 2, 3, 5, 16, 37}) {
@@ -130,16 +130,15 @@ TEST(Topology, RoutesEqualBruteForceOverShortestPaths) {
   const DirectTopology topology =
       one_shot_topology(TopologyProblem{12, 3, 1, random_demand(12, 30, 9)});
   for (int dst = 1; dst < 12; ++dst) {
-    std::map<int, double> uses;
-    double total = 0;
-    for (std::size_t hops = 1; total == 0; ++hops) {
-      std::vector<int> path{0};
-      count_paths(topology, path, dst, hops, uses, total, 1);
+    PathCounter counter{topology, dst, {}};
+    for (std::size_t hops = 1; counter.total == 0; ++hops) {
+      std::vector<int> links;
+      counter.descend(0, hops, links, 1);
     }
     const auto route = topology.route(0, dst);
-    ASSERT_EQ(route.size(), uses.size());
+    ASSERT_EQ(route.size(), counter.uses.size());
     for (const RouteShare& share : route) {
-      EXPECT_NEAR(share.fraction, uses.at(share.directed_link) / total, 1e-12);
+      EXPECT_NEAR(share.fraction, counter.uses.at(share.directed_link) / counter.total, 1e-12);
     }
   }
 }
@@ -147,10 +146,8 @@ TEST(Topology, RoutesEqualBruteForceOverShortestPaths) {
 TEST(Topology, TrafficIsConservedAtEveryServer) {
   const DirectTopology topology =
       one_shot_topology(TopologyProblem{50, 4, 1, random_demand(50, 200, 11)});
-  std::vector<int> all;
-  for (int s = 0; s < 50; ++s) {
-    all.push_back(s);
-  }
+  std::vector<int> all(50);
+  std::iota(all.begin(), all.end(), 0);
   const auto routes = topology.routes_from(7, all);
   EXPECT_TRUE(routes[7].empty());
   for (int dst = 0; dst < 50; ++dst) {

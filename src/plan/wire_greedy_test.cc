@@ -110,7 +110,8 @@ TEST(Algorithm1, OptimalWithoutElectricalNics) {
       for (std::size_t i = 0; i < 4; ++i) {
         for (std::size_t j = 0; j < 4; ++j) {
           if (demand(i, j) > 0) {
-            time = std::max(time, circuits(i, j) > 0 ? demand(i, j) / circuits(i, j) : kInfinity);
+            const int count = circuits(i, j);
+            time = std::max(time, count > 0 ? demand(i, j) / count : kInfinity);
           }
         }
       }

@@ -46,8 +46,8 @@ TEST(WaterFill, EqualsBisection) {
 TEST(SplitCircuits, CloseToBruteForce) {
   int optimal = 0;
   double worst = 1;
-  constexpr int kCases = 48;
-  for (uint64_t seed = 0; seed < kCases; ++seed) {
+  constexpr int cases = 48;
+  for (uint64_t seed = 0; seed < cases; ++seed) {
     const int alpha = 1 + static_cast<int>(seed % 3);
     const WireProblem problem{testing::log_normal_demand(4, seed % 2 == 0 ? 0.5 : 1.5, seed), alpha,
                               static_cast<int>(seed / 3 % 3)};
@@ -65,7 +65,7 @@ TEST(SplitCircuits, CloseToBruteForce) {
     optimal += found <= best * (1 + 1e-9) ? 1 : 0;
   }
   EXPECT_LE(worst, 1.05);
-  EXPECT_GE(optimal, kCases * 9 / 10);
+  EXPECT_GE(optimal, cases * 9 / 10);
 }
 
 }  // namespace

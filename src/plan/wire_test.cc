@@ -109,12 +109,12 @@ TEST(WireLogNormal, RatiosResembleTheReference) {
     double algorithm1 = 0;
     double released = 0;
     double split = 0;
-    constexpr int kDraws = 6;
-    for (uint64_t seed = 1; seed <= kDraws; ++seed) {
+    constexpr int draws = 6;
+    for (uint64_t seed = 1; seed <= draws; ++seed) {
       const WireProblem problem{both_directions(log_normal_demand(row.n, 0.5, seed)), 6, 2};
-      algorithm1 += ratio_of(problem, Allocator::kAlgorithm1) / kDraws;
-      released += ratio_of(problem, Allocator::kReleased) / kDraws;
-      split += wire(problem, Allocator::kSplit).completion / port_bound(problem) / kDraws;
+      algorithm1 += ratio_of(problem, Allocator::kAlgorithm1) / draws;
+      released += ratio_of(problem, Allocator::kReleased) / draws;
+      split += wire(problem, Allocator::kSplit).completion / port_bound(problem) / draws;
     }
     EXPECT_NEAR(algorithm1 / row.algorithm1, 1, 0.15) << row.n;
     EXPECT_NEAR(released / row.released, 1, row.n == 8 ? 0.22 : 0.06) << row.n;
@@ -160,16 +160,16 @@ TEST(Wire, SplitIsNeverSlowerThanTheOthers) {
 }
 
 TEST(Wire, RelabellingServersChangesNothing) {
-  constexpr std::size_t kServers = 10;
+  constexpr std::size_t servers = 10;
   for (uint64_t seed = 0; seed < 8; ++seed) {
-    const DemandMatrix demand = log_normal_demand(kServers, 1, seed);
-    std::vector<std::size_t> label(kServers);
+    const DemandMatrix demand = log_normal_demand(servers, 1, seed);
+    std::vector<std::size_t> label(servers);
     std::iota(label.begin(), label.end(), std::size_t{0});
     RandomStream random(seed, "labels");
     random.shuffle(std::span<std::size_t>(label));
-    DemandMatrix relabelled(kServers, kServers);
-    for (std::size_t i = 0; i < kServers; ++i) {
-      for (std::size_t j = 0; j < kServers; ++j) {
+    DemandMatrix relabelled(servers, servers);
+    for (std::size_t i = 0; i < servers; ++i) {
+      for (std::size_t j = 0; j < servers; ++j) {
         relabelled(label[i], label[j]) = demand(i, j);
       }
     }

@@ -16,18 +16,18 @@ namespace mixnet::plan::testing {
 
 // The routing matrix of the released MixNet simulator: tokens from source (row) to expert.
 inline DemandMatrix public_matrix() {
-  static constexpr int kTokens[8][8] = {{9810, 5338, 1231, 3042, 4452, 2004, 841, 6050},
-                                        {9278, 6282, 839, 3722, 3821, 2903, 909, 5014},
-                                        {10684, 5165, 1044, 2634, 4344, 3333, 675, 4889},
-                                        {10897, 5629, 1086, 2114, 2762, 3463, 1059, 5758},
-                                        {8684, 5666, 1046, 3955, 4334, 2952, 944, 5187},
-                                        {8361, 5908, 777, 3043, 3984, 3422, 897, 6376},
-                                        {10208, 5507, 1117, 4148, 3967, 3119, 904, 3798},
-                                        {9781, 5211, 902, 3343, 4289, 2839, 1008, 5395}};
+  static constexpr int tokens[8][8] = {{9810, 5338, 1231, 3042, 4452, 2004, 841, 6050},
+                                       {9278, 6282, 839, 3722, 3821, 2903, 909, 5014},
+                                       {10684, 5165, 1044, 2634, 4344, 3333, 675, 4889},
+                                       {10897, 5629, 1086, 2114, 2762, 3463, 1059, 5758},
+                                       {8684, 5666, 1046, 3955, 4334, 2952, 944, 5187},
+                                       {8361, 5908, 777, 3043, 3984, 3422, 897, 6376},
+                                       {10208, 5507, 1117, 4148, 3967, 3119, 904, 3798},
+                                       {9781, 5211, 902, 3343, 4289, 2839, 1008, 5395}};
   DemandMatrix demand(8, 8);
   for (std::size_t i = 0; i < 8; ++i) {
     for (std::size_t j = 0; j < 8; ++j) {
-      demand(i, j) = kTokens[i][j];
+      demand(i, j) = tokens[i][j];
     }
   }
   return demand;
@@ -58,7 +58,7 @@ inline DemandMatrix sparse_demand(std::size_t n, int peers, uint64_t seed) {
 // Recomputes the completion from the amounts alone; NaN if the wiring is infeasible or any pair's
 // bytes are not all delivered.
 inline double checked_completion(const WireProblem& problem, const Wiring& wiring) {
-  constexpr double kWrong = std::numeric_limits<double>::quiet_NaN();
+  constexpr double wrong = std::numeric_limits<double>::quiet_NaN();
   const std::size_t n = problem.demand.rows();
   Matrix<double> load = wiring.circuit;
   Matrix<double> delivered(n, n, 0.0);
@@ -67,7 +67,7 @@ inline double checked_completion(const WireProblem& problem, const Wiring& wirin
     const auto via = static_cast<std::size_t>(r.via);
     const auto dst = static_cast<std::size_t>(r.dst);
     if (r.amount < 0 || src == via || via == dst || src == dst) {
-      return kWrong;
+      return wrong;
     }
     load(src, via) += r.amount;
     load(via, dst) += r.amount;
@@ -88,14 +88,14 @@ inline double checked_completion(const WireProblem& problem, const Wiring& wirin
       if (circuits < 0 || circuits != wiring.circuits(j, i) || (i == j && circuits != 0) ||
           wiring.circuit(i, j) < 0 || wiring.eps(i, j) < 0 || (circuits == 0 && load(i, j) > 0) ||
           std::abs(delivered(i, j) - wanted) > 1e-9 * wanted) {
-        return kWrong;
+        return wrong;
       }
       if (circuits > 0) {
         completion = std::max(completion, load(i, j) / circuits);
       }
     }
     if (degree > problem.alpha) {
-      return kWrong;
+      return wrong;
     }
     for (const double electrical : {sent, received}) {
       if (electrical > 0) {

@@ -29,8 +29,6 @@ struct ImportOptions {
   std::string model{};
   // Experts per token; 0 = unknown, otherwise checked against the counts.
   int top_k = 0;
-};              // kExpertCounts: which rows, needed if there are several models; else a name
-int top_k = 0;  // experts per token; 0 = unknown, otherwise checked against the counts
 };
 
 // "auto", "matrix", "bracketed", "expert-counts"; the error lists them.
