@@ -121,7 +121,7 @@ Status read_entries(const std::string& text, const std::string& file, const char
     return root.error();
   }
   Problems problems(file);
-  const KeySpec top[] = {{array, "(an array of tables)", true}};
+  const KeySpec top[] = {{array, "[[...]]", true}};
   TableReader top_reader(*root, "", top, problems);
   for (const toml::table* table : top_reader.read_tables(array)) {
     TableReader reader(*table, std::string("[[") + array + "]]", keys, problems);
@@ -137,7 +137,7 @@ Status read_prices(const std::string& text, PriceList& prices) {
     return root.error();
   }
   Problems problems(file);
-  const KeySpec top[] = {{"source", "\"...\"", true}, {"rows", "(an array of tables)", true}};
+  const KeySpec top[] = {{"source", "\"...\"", true}, {"rows", "[[...]]", true}};
   const KeySpec keys[] = {{"gbps", "400", true},     {"transceiver", "659", true},
                           {"nic", "1499", true},     {"eps_port", "1090", true},
                           {"ocs_port", "520", true}, {"patch_panel_port", "100", true},

@@ -152,6 +152,13 @@ toml::source_region where_of(const ScenarioFile& file, const toml::table& fabric
   return file.section("mixnet").contains(key) ? file.where("mixnet", key) : fabric.source();
 }
 
+// The key that decided the number of ports.
+const char* ports_key(const ScenarioFile& file, const toml::table& fabric) {
+  const toml::table& decides =
+      fabric.contains("switch") || fabric.contains("ocs_ports") ? fabric : file.section("mixnet");
+  return decides.contains("switch") ? "switch" : "ocs_ports";
+}
+
 void check_region(const ScenarioFile& file, const toml::table& table, const FabricSpec& fabric,
                   const Study& study) {
   const int nics = study.cluster.nics_per_server;
@@ -168,7 +175,7 @@ void check_region(const ScenarioFile& file, const toml::table& table, const Fabr
   const int64_t ports = int64_t{servers} * alpha;
   if (ports > fabric.mixnet.ocs_ports) {
     file.problems.add(
-        where_of(file, table, table.contains("switch") ? "switch" : "ocs_ports"),
+        where_of(file, table, ports_key(file, table)),
         fmt::format("a region is one expert-parallel group of {} servers with {} optical NICs "
                     "each, {} ports, but the optical switch has {}: use a larger switch, a "
                     "smaller `ep` or an `alpha` of at most {}",

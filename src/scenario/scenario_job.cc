@@ -82,14 +82,6 @@ void check_layout(const ScenarioFile& file, const Parallelism& p, const Cluster&
                                   job, kMostGpus));
     return;
   }
-  if (job != cluster.gpus()) {
-    file.problems.add(
-        file.where("parallelism", "dp"),
-        fmt::format("tp * pp * dp * ep = {} * {} * {} * {} = {} GPUs, but the cluster has servers "
-                    "* gpus_per_server = {} * {} = {}: {}",
-                    p.tp, p.pp, p.dp, p.ep, job, cluster.servers, per_server, cluster.gpus(),
-                    layout_advice(p, cluster)));
-  }
   if (per_server % p.tp != 0) {
     file.problems.add(file.where("parallelism", "tp"),
                       fmt::format("`tp` is {}, but a tensor-parallel group must stay inside a "
@@ -102,6 +94,14 @@ void check_layout(const ScenarioFile& file, const Parallelism& p, const Cluster&
                       fmt::format("an expert-parallel group has ep * tp = {} * {} = {} GPUs: it "
                                   "must fill whole servers of {} GPUs or divide one evenly",
                                   p.ep, p.tp, group, per_server));
+  }
+  if (job != cluster.gpus()) {
+    file.problems.add(
+        file.where("parallelism", "dp"),
+        fmt::format("tp * pp * dp * ep = {} * {} * {} * {} = {} GPUs, but the cluster has servers "
+                    "* gpus_per_server = {} * {} = {}: {}",
+                    p.tp, p.pp, p.dp, p.ep, job, cluster.servers, per_server, cluster.gpus(),
+                    layout_advice(p, cluster)));
   }
 }
 

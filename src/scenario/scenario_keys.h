@@ -7,16 +7,16 @@ namespace mixnet::scenario {
 
 inline constexpr KeySpec kTopKeys[] = {
     {"seed", "1"},
-    {"model", "(a table: [model])", true},
-    {"parallelism", "(a table: [parallelism])", true},
-    {"cluster", "(a table: [cluster])", true},
-    {"network", "(a table: [network])"},
-    {"compute", "(a table: [compute])"},
-    {"routing", "(a table: [routing])", true},
-    {"fabric", "(one table per fabric: [[fabric]])", true},
-    {"mixnet", "(a table: [mixnet])"},
-    {"control", "(a table: [control])"},
-    {"prices", "(a table: [prices])"},
+    {"model", "[model]", true},
+    {"parallelism", "[parallelism]", true},
+    {"cluster", "[cluster]", true},
+    {"network", "[network]"},
+    {"compute", "[compute]"},
+    {"routing", "[routing]", true},
+    {"fabric", "[[fabric]]", true},
+    {"mixnet", "[mixnet]"},
+    {"control", "[control]"},
+    {"prices", "[prices]"},
 };
 
 inline constexpr KeySpec kModelKeys[] = {
@@ -104,7 +104,7 @@ inline constexpr KeySpec kFabricKeys[] = {
 
 inline constexpr KeySpec kPricesKeys[] = {
     {"source", "\"quotation of a vendor\""},
-    {"rows", "(one table per rate: [[prices.rows]])"},
+    {"rows", "[[prices.rows]]"},
 };
 
 inline constexpr KeySpec kPriceRowKeys[] = {

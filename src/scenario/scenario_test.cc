@@ -6,6 +6,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
+
+#include "scenario/scenario_keys.h"
+#include "scenario/text_file.h"
 
 namespace mixnet::scenario {
 namespace {
@@ -78,6 +82,29 @@ TEST(Scenario, EffectiveConfigIsTheSameTwiceAndHoldsNoAbsolutePath) {
   EXPECT_EQ(json["fabrics"][6]["relink_time_s"], 5.67);
   EXPECT_EQ(json["fabrics"][4]["switch_time_s"], 0.025);
   EXPECT_FALSE(json["fabrics"][0].contains("alpha"));
+}
+
+// docs/scenario.md has one section per table, with every key in it.
+TEST(Scenario, EveryKeyIsDocumentedInItsSection) {
+  const Result<std::string> text =
+      read_text_file(std::string(MIXNET_SOURCE_DIR) + "/docs/scenario.md");
+  ASSERT_TRUE(text.ok());
+  const std::pair<const char*, std::span<const KeySpec>> sections[] = {
+      {"## Top of the file", kTopKeys},       {"## [model]", kModelKeys},
+      {"## [parallelism]", kParallelismKeys}, {"## [cluster]", kClusterKeys},
+      {"## [network]", kNetworkKeys},         {"## [compute]", kComputeKeys},
+      {"## [routing]", kRoutingKeys},         {"## [mixnet]", kMixnetKeys},
+      {"## [control]", kControlKeys},         {"## [[fabric]]", kFabricKeys},
+      {"## [prices]", kPricesKeys},           {"## [prices]", kPriceRowKeys}};
+  for (const auto& [title, keys] : sections) {
+    const std::size_t begin = text->find(title);
+    ASSERT_NE(begin, std::string::npos) << title;
+    const std::string section = text->substr(begin, text->find("\n## ", begin + 1) - begin);
+    for (const KeySpec& key : keys) {
+      EXPECT_NE(section.find("`" + std::string(key.name) + "`"), std::string::npos)
+          << title << " " << key.name;
+    }
+  }
 }
 
 }  // namespace

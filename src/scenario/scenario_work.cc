@@ -92,6 +92,10 @@ void read_generator(TableReader& reader, Scenario& scenario) {
   g.experts = model.experts;
   g.top_k = model.top_k;
   g.tokens = p.tokens_per_micro_batch();
+  const Status valid = check_options(g);
+  if (!valid.ok()) {
+    reader.problem("generator", valid.error().message);
+  }
 }
 
 void read_routing_use(TableReader& reader, RoutingUse& use) {

@@ -11,6 +11,13 @@
 namespace mixnet::scenario {
 namespace {
 
+// An example is a value, or the header of a table.
+std::string example_text(const KeySpec& spec) {
+  const std::string_view example = spec.example;
+  const bool header = example.size() > 1 && example[0] == '[' && example[1] != '"';
+  return header ? fmt::format("{}", example) : fmt::format("`{} = {}`", spec.name, example);
+}
+
 std::string place(const std::string& file, const toml::source_region& where) {
   return where.begin.line == 0 ? file : fmt::format("{}:{}", file, where.begin.line);
 }
@@ -76,8 +83,8 @@ void TableReader::check_keys() {
   }
   for (const KeySpec& spec : keys_) {
     if (spec.required && !has(spec.name)) {
-      problems_.add(table_.source(), fmt::format("`{}` is missing: add `{} = {}` {}", spec.name,
-                                                 spec.name, spec.example, at));
+      problems_.add(table_.source(),
+                    fmt::format("`{}` is missing: add {} {}", spec.name, example_text(spec), at));
     }
   }
 }
@@ -85,7 +92,7 @@ void TableReader::check_keys() {
 std::string TableReader::example_of(std::string_view key) const {
   for (const KeySpec& spec : keys_) {
     if (key == spec.name) {
-      return fmt::format("`{} = {}`", key, spec.example);
+      return example_text(spec);
     }
   }
   CHECK(false, "a key is read that the table does not declare");
