@@ -3,8 +3,10 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "scenario/trace.h"
 #include "support/temporary_directory.h"
@@ -91,12 +93,18 @@ TEST_F(TraceCommand, ImportThenInfo) {
 
 TEST_F(TraceCommand, UsageErrorsExitWithTwoAndLeaveNothing) {
   const std::string good = " --experts 8 --tokens 10 --top-k 2";
-  for (const std::string& arguments :
-       {std::string(""), std::string("generate"), "generate t.npy --experts 8 --tokens 10",
-        "generate t.npy --top-k 9 --experts 8 --tokens 1", "generate t.txt" + good,
-        "generate t.npy --shape flat" + good, "generate t.npy --skew nan" + good,
-        "generate t.npy --iterations 0" + good, "generate t.npy --unknown 1" + good,
-        std::string("import none.txt t.npy"), std::string("info none.npy")}) {
+  const std::vector<std::string> wrong = {"",
+                                          "generate",
+                                          "generate t.npy --experts 8 --tokens 10",
+                                          "generate t.npy --top-k 9 --experts 8 --tokens 1",
+                                          "generate t.txt" + good,
+                                          "generate t.npy --shape flat" + good,
+                                          "generate t.npy --skew nan" + good,
+                                          "generate t.npy --iterations 0" + good,
+                                          "generate t.npy --unknown 1" + good,
+                                          "import none.txt t.npy",
+                                          "info none.npy"};
+  for (const std::string& arguments : wrong) {
     const ProgramRun result = run(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments;
     EXPECT_EQ(result.output, "") << arguments;
