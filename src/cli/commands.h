@@ -7,5 +7,6 @@
 namespace mixnet::cli {
 
 void add_trace_command(CLI::App& app, Outcome& outcome);
+void add_wire_command(CLI::App& app, Outcome& outcome);
 
 }  // namespace mixnet::cli

@@ -8,6 +8,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", MIXNET_VERSION);
   Outcome outcome;
   mixnet::cli::add_trace_command(app, outcome);
+  mixnet::cli::add_wire_command(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

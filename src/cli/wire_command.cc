@@ -1,0 +1,221 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/commands.h"
+#include "plan/wire.h"
+#include "scenario/matrix_file.h"
+
+namespace mixnet::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// More NICs than any server has; the planner's work grows with their number.
+constexpr int kMostNics = 1024;
+// A wider table is no help on a terminal.
+constexpr std::size_t kWidestTable = 32;
+
+struct WireOptions {
+  std::string matrix;
+  int alpha = 0;
+  int eps = 0;
+  std::string algorithm = "split";
+  bool json = false;
+};
+
+Allocator parse_allocator(const std::string& name) {
+  for (const Allocator a : {Allocator::kAlgorithm1, Allocator::kReleased, Allocator::kSplit}) {
+    if (name == allocator_name(a)) {
+      return a;
+    }
+  }
+  return Allocator::kRelay;
+}
+
+template <typename T>
+Json rows_of(const Matrix<T>& matrix) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < matrix.rows(); ++i) {
+    const auto row = matrix.row(i);
+    rows.push_back(std::vector<T>(row.begin(), row.end()));
+  }
+  return rows;
+}
+
+// JSON has no infinity.
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+double sum_of(const Matrix<double>& amounts) {
+  double sum = 0;
+  for (const double a : amounts.cells()) {
+    sum += a;
+  }
+  return sum;
+}
+
+// First pair that has demand and neither circuit nor electrical NIC.
+std::string stranded_pair(const Wiring& wiring) {
+  for (std::size_t i = 0; i < wiring.eps.rows(); ++i) {
+    for (std::size_t j = 0; j < wiring.eps.cols(); ++j) {
+      if (wiring.eps(i, j) > 0) {
+        return fmt::format("{} to {}", i, j);
+      }
+    }
+  }
+  return "";
+}
+
+std::string verdict(const Wiring& wiring, Allocator allocator) {
+  if (wiring.bound == 0) {
+    return "No server has anything to send to another: nothing to wire.";
+  }
+  if (!std::isfinite(wiring.completion)) {
+    return fmt::format(
+        "It never completes: server {} has no circuit and, with --eps 0, no other way. Give --eps "
+        "1 or more, or a larger --alpha.",
+        stranded_pair(wiring));
+  }
+  const double electrical = sum_of(wiring.eps);
+  double relayed = 0;
+  for (const RelayShare& share : wiring.relay) {
+    relayed += share.amount;
+  }
+  const double total = sum_of(wiring.circuit) + electrical + relayed;
+  std::string text = fmt::format(
+      "{:.1f} % above the lower bound; {:.1f} % of the demand travels over circuits of its own "
+      "pair",
+      std::max(0.0, (wiring.completion / wiring.bound - 1) * 100),
+      (total - electrical - relayed) / total * 100);
+  text += relayed > 0 ? fmt::format(", {:.1f} % is relayed.", relayed / total * 100) : ".";
+  if (allocator == Allocator::kAlgorithm1 || allocator == Allocator::kReleased) {
+    text += " The ratio is that of both directions added, as this rule sees demand.";
+  }
+  return text;
+}
+
+Json to_json(const plan::WireProblem& problem, const Wiring& wiring, Allocator allocator) {
+  Json relay = Json::array();
+  for (const RelayShare& share : wiring.relay) {
+    relay.push_back(
+        {{"src", share.src}, {"via", share.via}, {"dst", share.dst}, {"amount", share.amount}});
+  }
+  Json object;
+  object["algorithm"] = allocator_name(allocator);
+  object["circuits"] = rows_of(wiring.circuits);
+  object["shares"] = {
+      {"circuit", rows_of(wiring.circuit)}, {"eps", rows_of(wiring.eps)}, {"relay", relay}};
+  object["completion"] = finite_or_null(wiring.completion);
+  object["bound"] = wiring.bound;
+  object["bound_without_relay"] = finite_or_null(plan::no_relay_bound(problem));
+  object["ratio"] = finite_or_null(plan::reported_ratio(problem, wiring, allocator));
+  object["verdict"] = verdict(wiring, allocator);
+  return object;
+}
+
+void print_circuits(const Matrix<int>& circuits) {
+  const std::size_t n = circuits.rows();
+  int total = 0;
+  int most = 0;
+  for (const int c : circuits.cells()) {
+    total += c;
+    most = std::max(most, c);
+  }
+  if (n > kWidestTable) {
+    fmt::print("{} circuits between {} servers (--json lists them)\n", total / 2, n);
+    return;
+  }
+  fmt::print("circuits between servers ({} in all)\n", total / 2);
+  const std::size_t width =
+      std::max(fmt::formatted_size("{}", n), fmt::formatted_size("{}", most)) + 1;
+  fmt::print("{:>{}}", "", width);
+  for (std::size_t j = 0; j < n; ++j) {
+    fmt::print("{:>{}}", j, width);
+  }
+  fmt::print("\n");
+  for (std::size_t i = 0; i < n; ++i) {
+    fmt::print("{:>{}}", i, width);
+    for (std::size_t j = 0; j < n; ++j) {
+      const int c = circuits(i, j);
+      fmt::print("{:>{}}", c == 0 ? "." : std::to_string(c), width);
+    }
+    fmt::print("\n");
+  }
+}
+
+void print_table(const plan::WireProblem& problem, const Wiring& wiring, Allocator allocator) {
+  const auto line = [](const char* label, double value, const char* note) {
+    fmt::print("{:<22}{:>14}{}\n", label,
+               std::isfinite(value) ? fmt::format("{:.6g}", value) : "never", note);
+  };
+  print_circuits(wiring.circuits);
+  fmt::print("\n");
+  line("completion", wiring.completion, "  units of the matrix per NIC");
+  line("bound", wiring.bound, "  no wiring is faster");
+  line("bound without relay", plan::no_relay_bound(problem), "");
+  const double ratio = plan::reported_ratio(problem, wiring, allocator);
+  fmt::print("{:<22}{:>14}\n\n", "ratio",
+             std::isfinite(ratio) ? fmt::format("{:.3f}", ratio) : "infinite");
+  fmt::print("{}: {}\n", allocator_name(allocator), verdict(wiring, allocator));
+}
+
+int run_wire(const WireOptions& options) {
+  if (options.alpha + options.eps == 0) {
+    return report_usage_error(
+        Error{"a server needs at least one NIC: give --alpha or --eps above 0", ""});
+  }
+  const Allocator allocator = parse_allocator(options.algorithm);
+  if (allocator == Allocator::kRelay) {
+    return report_usage_error(Error{
+        "--algorithm relay is not part of this version: use split, algorithm1 or released", ""});
+  }
+  Result<DemandMatrix> demand = scenario::read_matrix(options.matrix);
+  if (!demand.ok()) {
+    return report_usage_error(demand.error());
+  }
+  const plan::WireProblem problem{std::move(demand).value(), options.alpha, options.eps};
+  const Wiring wiring = plan::wire(problem, allocator);
+  if (options.json) {
+    print_json(to_json(problem, wiring, allocator));
+  } else {
+    print_table(problem, wiring, allocator);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_wire_command(CLI::App& app, Outcome& outcome) {
+  auto options = std::make_shared<WireOptions>();
+  CLI::App* command = app.add_subcommand(
+      "wire", "choose optical circuits for one demand matrix and split the demand over them");
+  command
+      ->add_option("MATRIX", options->matrix,
+                   "text file, one row per line: what server i sends to server j, in bytes or "
+                   "tokens; the diagonal is local and ignored")
+      ->required();
+  command->add_option("--alpha", options->alpha, "optical NICs per server")
+      ->required()
+      ->check(CLI::Range(0, kMostNics));
+  command->add_option("--eps", options->eps, "electrical NICs per server")
+      ->required()
+      ->check(CLI::Range(0, kMostNics));
+  command
+      ->add_option("--algorithm", options->algorithm,
+                   "algorithm1 (as printed in the MixNet paper), released (the authors' simulator) "
+                   "or split (each pair over circuits and electrical NICs)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"algorithm1", "released", "split", "relay"}));
+  command->add_flag("--json", options->json, "print one JSON object instead of a table");
+  command->footer(
+      "One NIC moves one unit of the matrix per unit of time and direction.\n"
+      "Example: mixnet wire demand.txt --alpha 6 --eps 2 --algorithm split");
+  command->callback([options, &outcome] { outcome.exit_code = run_wire(*options); });
+}
+
+}  // namespace mixnet::cli
