@@ -1,0 +1,108 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/temporary_directory.h"
+
+namespace mixnet {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::read_all;
+using testing::TemporaryDirectory;
+
+struct ProgramRun {
+  int exit_code = -1;
+  std::string output;
+  std::string errors;
+};
+
+class WireCommand : public ::testing::Test {
+ protected:
+  // Runs `mixnet wire MATRIX OPTIONS` on a matrix of this text.
+  ProgramRun run(const std::string& matrix, const std::string& options) {
+    directory_.write("demand.txt", matrix);
+    const std::string command = "cd '" + directory_.file("") +
+                                "' && '" MIXNET_PROGRAM "' wire demand.txt " + options +
+                                " >out 2>err";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(directory_.file("out")),
+            read_all(directory_.file("err"))};
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+const char* const kThreeServers = "9 8 0\n4 9 2\n0 2 9\n";
+
+TEST_F(WireCommand, JsonIsEnoughToCheckTheAnswer) {
+  const ProgramRun done = run(kThreeServers, "--alpha 2 --eps 1 --json");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  const json answer = json::parse(done.output);
+  EXPECT_EQ(answer["algorithm"], "split");
+  EXPECT_EQ(answer["circuits"].size(), 3U);
+  const json& shares = answer["shares"];
+  EXPECT_TRUE(shares["relay"].is_array());
+  EXPECT_DOUBLE_EQ(shares["circuit"][0][1].get<double>() + shares["eps"][0][1].get<double>(), 8.0);
+  EXPECT_DOUBLE_EQ(shares["circuit"][0][0].get<double>(), 0.0);
+  for (const char* const key : {"completion", "bound", "bound_without_relay", "ratio"}) {
+    EXPECT_TRUE(answer[key].is_number()) << key;
+  }
+  EXPECT_GE(answer["completion"].get<double>(), answer["bound"].get<double>());
+}
+
+TEST_F(WireCommand, TableSaysTheSameInWords) {
+  const ProgramRun done = run(kThreeServers, "--alpha 2 --eps 1 --algorithm algorithm1");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  EXPECT_THAT(done.output, HasSubstr("circuits between servers"));
+  EXPECT_THAT(done.output, HasSubstr("ratio is that of both directions added"));
+}
+
+TEST_F(WireCommand, NeverCompletingIsNullAndSaidInWords) {
+  const ProgramRun done = run("0 1 1\n1 0 1\n1 1 0\n", "--alpha 1 --eps 0 --json");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  const json answer = json::parse(done.output);
+  EXPECT_TRUE(answer["completion"].is_null());
+  EXPECT_TRUE(answer["ratio"].is_null());
+  EXPECT_THAT(answer["verdict"].get<std::string>(), HasSubstr("never completes"));
+}
+
+TEST_F(WireCommand, OneServerHasNothingToWire) {
+  const ProgramRun done = run("5\n", "--alpha 6 --eps 2 --json");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  EXPECT_EQ(json::parse(done.output)["completion"], 0);
+  EXPECT_EQ(json::parse(done.output)["ratio"], 1);
+}
+
+TEST_F(WireCommand, UsageErrorsEndWithTwoAndPrintNothing) {
+  for (const char* const options :
+       {"--alpha -1 --eps 2", "--alpha 6 --eps -2", "--alpha 0 --eps 0", "--alpha 6", "--eps 2",
+        "--alpha 2000 --eps 2", "--alpha x --eps 2", "--alpha 6 --eps 2 --algorithm best"}) {
+    const ProgramRun done = run(kThreeServers, options);
+    EXPECT_EQ(done.exit_code, 2) << options;
+    EXPECT_EQ(done.output, "") << options;
+    EXPECT_NE(done.errors, "") << options;
+  }
+}
+
+TEST_F(WireCommand, BadMatrixNamesTheLine) {
+  const ProgramRun done = run("0 1\n1 -4\n", "--alpha 6 --eps 2");
+  EXPECT_EQ(done.exit_code, 2);
+  EXPECT_THAT(done.errors, HasSubstr("demand.txt:2"));
+  EXPECT_EQ(done.output, "");
+}
+
+TEST_F(WireCommand, RelayIsRefusedWithASentence) {
+  const ProgramRun done = run(kThreeServers, "--alpha 2 --eps 1 --algorithm relay");
+  EXPECT_EQ(done.exit_code, 2);
+  EXPECT_THAT(done.errors, HasSubstr("use split"));
+}
+
+}  // namespace
+}  // namespace mixnet
