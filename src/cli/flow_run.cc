@@ -30,8 +30,8 @@ class FlowFabric {
   std::vector<BitRate> capacities() const {
     std::vector<BitRate> rates(2 * static_cast<std::size_t>(hosts_), options_.rate);
     if (options_.topology == FabricKind::kFatTreeOversubscribed) {
-      const double up =
-          static_cast<double>(options_.rate.bps()) * (radix_ / 2) / options_.oversubscription;
+      const int half = radix_ / 2;
+      const double up = static_cast<double>(options_.rate.bps()) * half / options_.oversubscription;
       rates.resize(rates.size() + 2 * static_cast<std::size_t>(tors_),
                    BitRate::from_bps(std::llround(up)));
     }
@@ -143,13 +143,15 @@ Result<FlowRun> run_flows(const FlowSet& set, const FlowRunOptions& options) {
 CompletionStats completion_stats(std::vector<SimTime> completion) {
   CHECK(!completion.empty(), "statistics of nothing");
   std::sort(completion.begin(), completion.end());
-  double sum_us = 0;
+  __extension__ using Wide = __int128;  // a million days do not fit 64 bits of picoseconds
+  Wide sum_ps = 0;
   for (const SimTime t : completion) {
-    sum_us += t.us();
+    sum_ps += t.ps();
   }
   const std::size_t n = completion.size();
-  return CompletionStats{completion.front().us(), sum_us / static_cast<double>(n),
-                         completion[n * 99 / 100].us(), completion.back().us()};
+  const double mean_us = static_cast<double>(sum_ps) / static_cast<double>(n) * 1e-6;
+  return CompletionStats{completion.front().us(), mean_us, completion[n * 99 / 100].us(),
+                         completion.back().us()};
 }
 
 }  // namespace mixnet::cli

@@ -16,9 +16,9 @@ double seconds(const timeval& t) {
 ProcessUsage process_usage() {
   rusage usage{};
   CHECK(getrusage(RUSAGE_SELF, &usage) == 0, "getrusage of this process");
-  constexpr int64_t kBytesPerUnit = 1024;  // ru_maxrss is in KiB
+  constexpr int64_t bytes_per_unit = 1024;  // ru_maxrss is in KiB
   return ProcessUsage{seconds(usage.ru_utime) + seconds(usage.ru_stime),
-                      usage.ru_maxrss * kBytesPerUnit};
+                      usage.ru_maxrss * bytes_per_unit};
 }
 
 }  // namespace mixnet::cli

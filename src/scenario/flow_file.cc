@@ -49,7 +49,7 @@ class Parser {
     while (!text_.empty()) {
       const std::size_t end = std::min(text_.find('\n'), text_.size());
       ++line_;
-      const Status status = parse_line(Words(text_.substr(0, end)));
+      Status status = parse_line(Words(text_.substr(0, end)));
       if (!status) {
         return status.error();
       }
@@ -116,7 +116,7 @@ class Parser {
           fmt::format("'{}': the file begins with the lines 'Nodes N' and 'Connections C'", ends));
     }
     Flow flow;
-    if (const Status status = parse_ends(ends, flow); !status) {
+    if (Status status = parse_ends(ends, flow); !status) {
       return status;
     }
     int64_t id = -1;
@@ -151,9 +151,10 @@ class Parser {
     const std::size_t arrow = word.find("->");
     int64_t source = -1;
     int64_t destination = -1;
-    constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
-    if (arrow == std::string_view::npos || !read_number(word.substr(0, arrow), 0, kAny, source) ||
-        !read_number(word.substr(arrow + 2), 0, kAny, destination)) {
+    constexpr int64_t any_host = std::numeric_limits<int64_t>::max();
+    if (arrow == std::string_view::npos ||
+        !read_number(word.substr(0, arrow), 0, any_host, source) ||
+        !read_number(word.substr(arrow + 2), 0, any_host, destination)) {
       return fail(
           fmt::format("'{}' is not understood: write 'SRC->DST id I start PS size BYTES'", word));
     }
@@ -220,11 +221,11 @@ Result<FlowSet> read_flow_file(const std::string& path) {
   std::string text;
   std::size_t got = 0;
   while (file != nullptr) {
-    constexpr std::size_t kBlock = std::size_t{1} << 20;
-    text.resize(got + kBlock);
-    const std::size_t n = std::fread(text.data() + got, 1, kBlock, file.get());
+    constexpr std::size_t block = std::size_t{1} << 20;
+    text.resize(got + block);
+    const std::size_t n = std::fread(text.data() + got, 1, block, file.get());
     got += n;
-    if (n < kBlock) {
+    if (n < block) {
       break;
     }
   }

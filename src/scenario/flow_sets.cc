@@ -15,6 +15,8 @@ constexpr uint32_t kPermutationSeed = 1;
 constexpr uint32_t kRandomSeed = 2;
 constexpr uint32_t kMoeSeed = 7;
 
+constexpr int32_t kMoeGroup = 32;  // hosts
+
 Flow flow_between(int32_t source, int32_t destination, int64_t bytes) {
   return Flow{source, destination, SimTime(), Bytes(bytes)};
 }
@@ -30,11 +32,10 @@ bool has_fixed_point(const std::vector<int32_t>& map) {
 
 // Appends the flows of the group that starts at host `first`.
 void append_moe_group(PythonRandom& random, int32_t first, std::vector<Flow>& flows) {
-  constexpr int kGroup = 32;
-  constexpr double kMeanBytes = 262144;
-  constexpr double kGrain = 4096;
+  constexpr double mean_bytes = 262144;
+  constexpr double grain = 4096;
   std::vector<double> popularity;
-  for (int r = 1; r <= kGroup; ++r) {
+  for (int r = 1; r <= kMoeGroup; ++r) {
     popularity.push_back(1 / std::pow(r, 1.2));
   }
   random.shuffle(popularity);
@@ -42,14 +43,14 @@ void append_moe_group(PythonRandom& random, int32_t first, std::vector<Flow>& fl
   for (const double w : popularity) {
     sum += w;
   }
-  for (int32_t i = 0; i < kGroup; ++i) {
-    for (int32_t j = 0; j < kGroup; ++j) {
+  for (int32_t i = 0; i < kMoeGroup; ++i) {
+    for (int32_t j = 0; j < kMoeGroup; ++j) {
       if (i == j) {
         continue;
       }
-      const double share = kMeanBytes * kGroup * popularity[static_cast<std::size_t>(j)] / sum;
-      const double grains = std::floor(share * random.uniform(0.8, 1.2) / kGrain);
-      flows.push_back(flow_between(first + i, first + j, static_cast<int64_t>(kGrain * grains)));
+      const double share = mean_bytes * kMoeGroup * popularity[static_cast<std::size_t>(j)] / sum;
+      const double grains = std::floor(share * random.uniform(0.8, 1.2) / grain);
+      flows.push_back(flow_between(first + i, first + j, static_cast<int64_t>(grain * grains)));
     }
   }
 }
@@ -96,15 +97,14 @@ FlowSet random_flows(int32_t hosts, int32_t fan_out) {
 }
 
 FlowSet moe_flows(int32_t groups, int32_t skipped_groups) {
-  constexpr int32_t kGroup = 32;
   PythonRandom random(kMoeSeed);
-  FlowSet set{groups * kGroup, {}};
+  FlowSet set{groups * kMoeGroup, {}};
   for (int32_t g = 0; g < skipped_groups; ++g) {
     append_moe_group(random, 0, set.flows);
   }
   set.flows.clear();
   for (int32_t g = 0; g < groups; ++g) {
-    append_moe_group(random, g * kGroup, set.flows);
+    append_moe_group(random, g * kMoeGroup, set.flows);
   }
   return set;
 }

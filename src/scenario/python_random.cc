@@ -35,10 +35,10 @@ PythonRandom::PythonRandom(uint32_t seed) {
 }
 
 void PythonRandom::refill() {
-  constexpr std::size_t kShift = 397;
+  constexpr std::size_t shift = 397;
   for (std::size_t i = 0; i < kWords; ++i) {
     const uint32_t y = (state_[i] & 0x80000000U) | (state_[(i + 1) % kWords] & 0x7fffffffU);
-    state_[i] = state_[(i + kShift) % kWords] ^ (y >> 1) ^ ((y & 1U) != 0 ? 0x9908b0dfU : 0U);
+    state_[i] = state_[(i + shift) % kWords] ^ (y >> 1) ^ ((y & 1U) != 0 ? 0x9908b0dfU : 0U);
   }
   used_ = 0;
 }
@@ -62,7 +62,7 @@ double PythonRandom::random() {
 
 uint32_t PythonRandom::below(uint32_t bound) {
   CHECK(bound >= 1, "empty range");
-  const int bits = std::bit_width(bound);
+  const int bits = 32 - std::countl_zero(bound);
   uint32_t x = next() >> (32 - bits);
   while (x >= bound) {
     x = next() >> (32 - bits);
@@ -75,7 +75,7 @@ std::vector<uint32_t> PythonRandom::sample(uint32_t population, uint32_t count) 
   // Python draws without replacement from a list if that is smaller than a set of the results.
   double set_size = 21;
   if (count > 5) {
-    set_size += std::pow(4.0, std::ceil(std::log(count * 3.0) / std::log(4.0)));
+    set_size += std::pow(4.0, std::ceil(std::log(3.0 * count) / std::log(4.0)));
   }
   std::vector<uint32_t> result;
   if (population <= set_size) {

@@ -11,14 +11,16 @@ namespace {
 // Rates that differ by less are one level. Sums of a few thousand doubles are off by 1e-13; without
 // this, links that fill together would fill one after the other in meaningless steps.
 constexpr double kSameRate = 1e-11;
-// A flow that needs less than this beyond a whole picosecond is done with it.
+// A flow that needs less than this beyond a whole picosecond is done with it. The second part is
+// the rounding error of long times.
 constexpr double kTimeSlackPs = 1e-3;
+constexpr double kTimeSlack = 2e-14;
 
 std::size_t at(int32_t index) { return static_cast<std::size_t>(index); }
 
-int64_t deadline(double remaining, double seconds_per_byte_ps, int64_t now_ps) {
-  const double needed = remaining * seconds_per_byte_ps;
-  const double rounded = std::ceil(needed - kTimeSlackPs - needed * kSameRate);
+int64_t deadline(double remaining, double ps_per_byte, int64_t now_ps) {
+  const double needed = remaining * ps_per_byte;
+  const double rounded = std::ceil(needed - kTimeSlackPs - needed * kTimeSlack);
   const auto room = static_cast<double>(kNeverPs - now_ps);
   return rounded < room ? now_ps + static_cast<int64_t>(rounded) : kNeverPs;
 }
