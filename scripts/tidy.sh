@@ -22,8 +22,7 @@ fi
 sources() { git ls-files --cached --others --exclude-standard 'src/*.cc' | grep -v '_test\.cc$'; }
 
 changed() {
-  local base file header
-  base=$(git merge-base HEAD main 2>/dev/null || git merge-base HEAD origin/main)
+  local base=$1 file header
   {
     git diff --name-only --diff-filter=d "$base" -- 'src/*.cc'
     git ls-files --others --exclude-standard 'src/*.cc'
@@ -40,7 +39,13 @@ changed() {
 
 case "${1:-}" in
   --all) mapfile -t files < <(sources) ;;
-  "") mapfile -t files < <(changed) ;;
+  "")
+    if ! base=$( (git merge-base HEAD main || git merge-base HEAD origin/main) 2>/dev/null); then
+      echo "tidy.sh: there is no branch main to compare with; use --all" >&2
+      exit 1
+    fi
+    mapfile -t files < <(changed "$base")
+    ;;
   -*)
     echo "tidy.sh: unknown option '$1': write --all, names of files, or nothing" >&2
     exit 2
