@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -38,19 +39,21 @@ sim::WiringPolicy wiring_policy(const FabricSpec& spec, const Cluster& cluster) 
 
 sim::TopologyPolicy topology_policy() {
   return [](const std::vector<sim::ServerTraffic>& traffic, int servers, int nics_per_server) {
-    plan::TopologyProblem problem{servers, nics_per_server, 1, {}};
-    std::map<int, std::vector<int>> peers;
+    std::vector<plan::PairDemand> demand;
+    std::map<int, std::set<int>> peers;
     for (const sim::ServerTraffic& t : traffic) {
-      problem.demand.push_back({t.src, t.dst, t.bytes});
-      peers[t.src].push_back(t.dst);
+      demand.push_back({t.src, t.dst, t.bytes, static_cast<int>(t.phase)});
+      peers[t.src].insert(t.dst);
     }
-    const plan::DirectTopology topology = plan::one_shot_topology(problem);
+    const plan::DirectTopology topology =
+        plan::best_one_shot_topology(servers, nics_per_server, demand);
     sim::DirectConnect direct;
     for (const plan::DirectLink& link : topology.links()) {
       direct.links.push_back({link.i, link.j, link.count});
       direct.links.push_back({link.j, link.i, link.count});
     }
-    for (auto& [src, dsts] : peers) {
+    for (const auto& [src, set] : peers) {
+      const std::vector<int> dsts(set.begin(), set.end());
       const auto routes = topology.routes_from(src, dsts);
       for (std::size_t k = 0; k < dsts.size(); ++k) {
         direct.routes.push_back(route_of(src, dsts[k], routes[k]));

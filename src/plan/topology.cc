@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <queue>
@@ -108,7 +109,7 @@ struct Wish {
   }
 };
 
-void join_by_demand(const std::vector<PairDemand>& demand, Wirer& wirer) {
+void join_by_demand(const std::vector<PairDemand>& demand, bool cover_first, Wirer& wirer) {
   std::map<Pair, double> sum;
   for (const PairDemand& d : demand) {
     if (d.src != d.dst && d.bytes > 0) {
@@ -120,7 +121,23 @@ void join_by_demand(const std::vector<PairDemand>& demand, Wirer& wirer) {
     queue.push(Wish{bytes / (wirer.count(pair) + 1), bytes, pair});
   };
   for (const auto& [pair, bytes] : sum) {
-    wish(pair, bytes);
+    if (!cover_first) {
+      wish(pair, bytes);
+    } else if (wirer.count(pair) == 0) {
+      queue.push(Wish{bytes, bytes, pair});
+    }
+  }
+  if (cover_first) {
+    while (!queue.empty()) {
+      const Pair pair = queue.top().pair;
+      queue.pop();
+      if (wirer.has_port(pair.first) && wirer.has_port(pair.second)) {
+        wirer.join(pair.first, pair.second);
+      }
+    }
+    for (const auto& [pair, bytes] : sum) {
+      wish(pair, bytes);
+    }
   }
   while (!queue.empty()) {
     const Wish top = queue.top();
@@ -161,15 +178,24 @@ std::vector<std::vector<RouteShare>> DirectTopology::routes_from(int src,
   std::vector<int> distance(n, -1);
   std::vector<double> paths(n, 0.0);  // number of shortest paths from src
   std::vector<int> order{src};        // by distance
+  std::vector<bool> wanted(n, false);
+  std::size_t missing = 0;
+  for (const int dst : dsts) {
+    missing += dst != src && !wanted[at(dst)] ? 1 : 0;
+    wanted[at(dst)] = true;
+  }
   distance[at(src)] = 0;
   paths[at(src)] = 1;
-  for (std::size_t head = 0; head < order.size(); ++head) {
+  int farthest = servers();  // of the destinations, once all are reached
+  for (std::size_t head = 0; head < order.size() && distance[at(order[head])] < farthest; ++head) {
     const int u = order[head];
     for (int e = first_[at(u)]; e < first_[at(u) + 1]; ++e) {
       const Edge& edge = edges_[at(e)];
       if (distance[at(edge.to)] < 0) {
         distance[at(edge.to)] = distance[at(u)] + 1;
         order.push_back(edge.to);
+        missing -= wanted[at(edge.to)] ? 1 : 0;
+        farthest = missing == 0 ? std::min(farthest, distance[at(edge.to)]) : farthest;
       }
       if (distance[at(edge.to)] == distance[at(u)] + 1) {
         paths[at(edge.to)] += paths[at(u)] * edge.count;
@@ -224,10 +250,67 @@ DirectTopology one_shot_topology(const TopologyProblem& problem) {
          ring_strides(problem.servers, std::min(problem.rings, problem.degree / 2))) {
       wirer.lay_ring(stride);
     }
-    join_by_demand(problem.demand, wirer);
+    join_by_demand(problem.demand, problem.cover_first, wirer);
     wirer.join_rest();
   }
   return DirectTopology(problem.servers, wirer.links());
+}
+
+double busiest_links(const DirectTopology& topology, const std::vector<PairDemand>& demand) {
+  std::map<int, std::vector<PairDemand>> by_source;
+  int phases = 0;
+  for (const PairDemand& d : demand) {
+    if (d.src != d.dst && d.bytes > 0) {
+      by_source[d.src].push_back(d);
+      phases = std::max(phases, d.phase + 1);
+    }
+  }
+  const std::size_t directed = 2 * topology.links().size();
+  std::vector<double> load(static_cast<std::size_t>(phases) * directed, 0.0);
+  for (const auto& [src, peers] : by_source) {
+    std::vector<int> dsts;
+    for (const PairDemand& d : peers) {
+      dsts.push_back(d.dst);
+    }
+    const auto routes = topology.routes_from(src, dsts);
+    for (std::size_t k = 0; k < peers.size(); ++k) {
+      if (routes[k].empty()) {
+        return std::numeric_limits<double>::infinity();
+      }
+      const std::size_t base = static_cast<std::size_t>(peers[k].phase) * directed;
+      for (const RouteShare& share : routes[k]) {
+        load[base + static_cast<std::size_t>(share.directed_link)] +=
+            share.fraction * peers[k].bytes;
+      }
+    }
+  }
+  double sum = 0;
+  for (std::size_t base = 0; base < load.size(); base += directed) {
+    double busiest = 0;
+    for (std::size_t link = 0; link < directed; ++link) {
+      busiest = std::max(busiest, load[base + link] / topology.links()[link / 2].count);
+    }
+    sum += busiest;
+  }
+  return sum;
+}
+
+DirectTopology best_one_shot_topology(int servers, int degree,
+                                      const std::vector<PairDemand>& demand) {
+  constexpr int kMostRings = 3;
+  DirectTopology best = one_shot_topology({servers, degree, 1, demand, false});
+  double least = busiest_links(best, demand);
+  for (int rings = 0; rings <= std::min(kMostRings, degree / 2); ++rings) {
+    for (const bool cover_first : {false, true}) {
+      DirectTopology candidate = one_shot_topology({servers, degree, rings, demand, cover_first});
+      const double busiest = busiest_links(candidate, demand);
+      if (busiest < least) {
+        least = busiest;
+        best = std::move(candidate);
+      }
+    }
+  }
+  return best;
 }
 
 }  // namespace mixnet::plan

@@ -24,6 +24,7 @@ struct PairDemand {
   int src = 0;
   int dst = 0;
   double bytes = 0;  // >= 0
+  int phase = 0;     // demands of different phases are never on the way together; >= 0
 };
 
 struct TopologyProblem {
@@ -31,6 +32,9 @@ struct TopologyProblem {
   int degree = 0;  // NICs per server
   int rings = 1;   // duplex rings over all servers, two NICs of each server per ring
   std::vector<PairDemand> demand;  // of the whole job, sparse; repeated pairs add up
+  // Every pair with demand gets a link before any pair gets a second, instead of links in
+  // proportion to demand.
+  bool cover_first = false;
 };
 
 // `count` parallel duplex links between servers i < j.
@@ -79,5 +83,15 @@ class DirectTopology {
 // Degree <= problem.degree at every server. Connected if degree >= 2 * rings >= 2; with fewer NICs
 // than the rings need, fewer rings are laid. O((demand + servers * degree) log demand).
 DirectTopology one_shot_topology(const TopologyProblem& problem);
+
+// Sum over phases of the largest demand per link when `demand` is routed over `topology`, in
+// bytes; +infinity if some pair with demand is not connected. Proportional to the time that
+// carrying one phase after the other takes.
+double busiest_links(const DirectTopology& topology, const std::vector<PairDemand>& demand);
+
+// The one-shot topology with the least busiest_links() among those with 0 to 3 rings, with and
+// without cover_first.
+DirectTopology best_one_shot_topology(int servers, int degree,
+                                      const std::vector<PairDemand>& demand);
 
 }  // namespace mixnet::plan

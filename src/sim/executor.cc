@@ -69,9 +69,13 @@ Execution Executor::run(const std::function<void(int64_t, int64_t)>& progress) {
         complete(owner, *next + owner.latency);
       }
     } else {
-      const Wake wake = wakes_.top();
-      wakes_.pop();
-      wake.gradient ? start_gradient(wake.region) : resume(wake.region);
+      // Everything of one instant starts before the network is asked again: it solves once.
+      const SimTime now = wakes_.top().time;
+      while (!wakes_.empty() && wakes_.top().time == now) {
+        const Wake wake = wakes_.top();
+        wakes_.pop();
+        wake.gradient ? start_gradient(wake.region) : resume(wake.region);
+      }
     }
     if (progress && done_ - reported >= kProgressEvery) {
       reported = done_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "core/routing.h"
@@ -120,9 +122,13 @@ inline FabricSpec fabric(FabricKind kind) {
 inline TopologyPolicy mesh_topology() {
   return [](const std::vector<ServerTraffic>& traffic, int, int) {
     DirectConnect direct;
+    std::set<std::pair<int, int>> pairs;
     for (const ServerTraffic& t : traffic) {
-      direct.routes.push_back({t.src, t.dst, 1, {{static_cast<int>(direct.links.size()), 1.0}}});
-      direct.links.push_back({t.src, t.dst, 1});
+      pairs.insert({t.src, t.dst});
+    }
+    for (const auto& [src, dst] : pairs) {
+      direct.routes.push_back({src, dst, 1, {{static_cast<int>(direct.links.size()), 1.0}}});
+      direct.links.push_back({src, dst, 1});
     }
     return direct;
   };

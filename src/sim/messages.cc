@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "core/workload.h"
 #include "sim/program.h"
@@ -131,13 +132,13 @@ GradientSync gradient_sync(const Study& study, const Placement& placement, int s
 
 std::vector<ServerTraffic> iteration_traffic(const Study& study, const Placement& placement,
                                              DemandTable& demand) {
-  std::map<std::pair<int, int>, double> sums;
-  const auto add = [&](const std::vector<Message>& messages, double times) {
+  std::map<std::tuple<int, int, TrafficPhase>, double> sums;
+  const auto add = [&](TrafficPhase phase, const std::vector<Message>& messages, double times) {
     for (const Message& m : messages) {
       const int src = placement.server_of(m.src_rank);
       const int dst = placement.server_of(m.dst_rank);
       if (src != dst) {
-        sums[{src, dst}] += times * static_cast<double>(m.bytes.count());
+        sums[{src, dst, phase}] += times * static_cast<double>(m.bytes.count());
       }
     }
   };
@@ -151,23 +152,27 @@ std::vector<ServerTraffic> iteration_traffic(const Study& study, const Placement
         const Demand& d = demand.at(demand.key(m, moe, placement.copy_of(region)));
         // Two dispatch-shaped and two combine-shaped all-to-alls.
         const double times = 2.0 * (study.routing.per_micro_batch ? 1 : p.micro_batches);
-        add(all_to_all_messages(study, placement, region, d, false), times);
-        add(all_to_all_messages(study, placement, region, d, true), times);
+        add(TrafficPhase::kDispatch, all_to_all_messages(study, placement, region, d, false),
+            times);
+        add(TrafficPhase::kCombine, all_to_all_messages(study, placement, region, d, true), times);
       }
     }
     if (stage + 1 < p.pp) {
       const int next = placement.region(stage + 1, placement.copy_of(region));
-      add(pipeline_messages(study, placement, region, next), p.micro_batches);
-      add(pipeline_messages(study, placement, next, region), p.micro_batches);
+      add(TrafficPhase::kPipeline, pipeline_messages(study, placement, region, next),
+          p.micro_batches);
+      add(TrafficPhase::kPipeline, pipeline_messages(study, placement, next, region),
+          p.micro_batches);
     }
   }
   for (int stage = 0; stage < p.pp; ++stage) {
-    add(gradient_sync(study, placement, stage).messages, 1);
+    add(TrafficPhase::kGradient, gradient_sync(study, placement, stage).messages, 1);
   }
   std::vector<ServerTraffic> traffic;
   traffic.reserve(sums.size());
-  for (const auto& [pair, bytes] : sums) {
-    traffic.push_back({pair.first, pair.second, bytes});
+  for (const auto& [key, bytes] : sums) {
+    const auto [src, dst, phase] = key;
+    traffic.push_back({src, dst, bytes, phase});
   }
   return traffic;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/study.h"
@@ -30,11 +31,13 @@ struct GradientSync {
 };
 GradientSync gradient_sync(const Study& study, const Placement& placement, int stage);
 
-// Sum over all traffic of one iteration between servers; the input of a one-shot topology.
+// All traffic of one iteration between servers; the input of a one-shot topology.
+enum class TrafficPhase : uint8_t { kDispatch, kCombine, kPipeline, kGradient };
 struct ServerTraffic {
   int src = 0;
   int dst = 0;
-  double bytes = 0;
+  double bytes = 0;  // summed over the iteration
+  TrafficPhase phase = TrafficPhase::kDispatch;
 };
 std::vector<ServerTraffic> iteration_traffic(const Study& study, const Placement& placement,
                                              DemandTable& demand);
