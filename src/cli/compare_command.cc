@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/compare.h"
@@ -21,6 +22,7 @@ struct CompareOptions {
   std::string scenario;
   std::string out;
   std::string network = "fluid";
+  std::vector<std::string> overrides;
   bool json = false;
   bool verbose = false;
 };
@@ -54,7 +56,8 @@ CompareProgress progress_bars(std::shared_ptr<std::optional<Progress>> bar,
 }
 
 int run(const CompareOptions& options) {
-  const Result<scenario::Scenario> scenario = scenario::read_scenario(options.scenario);
+  const Result<scenario::Scenario> scenario =
+      scenario::read_scenario(options.scenario, options.overrides);
   if (!scenario) {
     return report_usage_error(scenario.error());
   }
@@ -104,6 +107,8 @@ void add_compare_command(CLI::App& app, Outcome& outcome) {
                       "Folder for result.json, report.html and timeline.json");
   command->add_option("--network", options->network, "Network model; this version has fluid only")
       ->check(CLI::IsMember({"fluid"}));
+  command->add_option("--set", options->overrides,
+                      "Change a key of the scenario, e.g. cluster.nic_rate=100Gbps (repeatable)");
   command->add_flag("--json", options->json, "Print result.json on standard output");
   command->add_flag("-v,--verbose", options->verbose, "Also print the critical path by activity");
   command->callback([options, &outcome] { outcome.exit_code = run(*options); });

@@ -14,6 +14,7 @@ using scenario::CostReading;
 using scenario::FabricCost;
 
 struct CostOptions {
+  std::vector<std::string> overrides;
   std::string scenario;
   std::string variant = "five-ports";
   bool json = false;
@@ -77,7 +78,7 @@ void print_table(const std::vector<PricedFabric>& priced, const scenario::Scenar
 }
 
 int run_cost(const CostOptions& options) {
-  const Result<scenario::Scenario> s = scenario::read_scenario(options.scenario);
+  const Result<scenario::Scenario> s = scenario::read_scenario(options.scenario, options.overrides);
   if (!s.ok()) {
     return report_usage_error(s.error());
   }
@@ -113,6 +114,8 @@ void add_cost_command(CLI::App& app, Outcome& outcome) {
           "its performance per dollar")
       ->check(CLI::IsMember({"five-ports", "six-ports"}))
       ->capture_default_str();
+  command->add_option("--set", options->overrides,
+                      "change a key of the scenario, e.g. cluster.nic_rate=100Gbps (repeatable)");
   command->add_flag("--json", options->json, "print one JSON object");
   command->callback([options, &outcome] { outcome.exit_code = run_cost(*options); });
 }

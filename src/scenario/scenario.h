@@ -31,7 +31,12 @@ struct Scenario {
 };
 
 // Reads and checks a scenario file. Errors carry file and line and say what to write instead.
-Result<Scenario> read_scenario(const std::string& path);
+//
+// Each override is "table.key=value" and replaces or adds that key before anything is checked:
+// "cluster.nic_rate=100Gbps", "parallelism.micro_batches=16". The value is read as TOML, or as text
+// if it is not TOML. Errors in it are placed at "--set".
+Result<Scenario> read_scenario(const std::string& path,
+                               const std::vector<std::string>& overrides = {});
 
 // The full effective configuration, without paths outside the scenario, dates or run times.
 nlohmann::ordered_json effective_config(const Scenario& scenario);

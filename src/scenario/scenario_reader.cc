@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "scenario/catalog.h"
+#include "scenario/overrides.h"
 #include "scenario/scenario.h"
 #include "scenario/scenario_keys.h"
 #include "scenario/scenario_sections.h"
@@ -40,7 +41,8 @@ void read_top(const ScenarioFile& file, Scenario& scenario) {
 
 }  // namespace
 
-Result<Scenario> read_scenario(const std::string& path) {
+Result<Scenario> read_scenario(const std::string& path,
+                               const std::vector<std::string>& overrides) {
   const Result<std::string> text = read_text_file(path);
   if (!text.ok()) {
     return text.error();
@@ -48,9 +50,14 @@ Result<Scenario> read_scenario(const std::string& path) {
   if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
     return error_at(path, "the file is empty: a scenario starts with [model]; examples/ has some");
   }
-  const Result<toml::table> root = parse_toml(*text, path);
+  Result<toml::table> root = parse_toml(*text, path);
   if (!root.ok()) {
     return root.error();
+  }
+  for (const std::string& entry : overrides) {
+    if (Status applied = apply_override(*root, entry); !applied.ok()) {
+      return applied.error();
+    }
   }
   Problems problems(path);
   const ScenarioFile file{*root, std::filesystem::path(path).parent_path(), problems};

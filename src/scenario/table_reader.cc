@@ -54,7 +54,8 @@ Result<toml::table> parse_toml(std::string_view text, const std::string& file) {
 
 void Problems::add(const toml::source_region& where, std::string message) {
   if (!first_.has_value()) {
-    first_ = error_at(place(file_, where), std::move(message));
+    // A node that did not come from the file (an override) knows where it did come from.
+    first_ = error_at(place(where.path ? *where.path : file_, where), std::move(message));
   }
 }
 

@@ -1,0 +1,36 @@
+#include "scenario/overrides.h"
+
+#include <gtest/gtest.h>
+
+namespace mixnet::scenario {
+namespace {
+
+toml::table base() {
+  return toml::parse("seed = 1\n[cluster]\nservers = 4\nnic_rate = \"400Gbps\"\n");
+}
+
+TEST(Overrides, ReplaceAndAdd) {
+  toml::table root = base();
+  EXPECT_TRUE(apply_override(root, "cluster.nic_rate=100Gbps").ok());
+  EXPECT_TRUE(apply_override(root, "cluster.servers = 8").ok());
+  EXPECT_TRUE(apply_override(root, "mixnet.alpha=3").ok());
+  EXPECT_TRUE(apply_override(root, "seed=7").ok());
+  EXPECT_EQ(root["cluster"]["nic_rate"].value_or(std::string()), "100Gbps");
+  EXPECT_EQ(root["cluster"]["servers"].value_or(0), 8);
+  EXPECT_EQ(root["mixnet"]["alpha"].value_or(0), 3);
+  EXPECT_EQ(root["seed"].value_or(0), 7);
+}
+
+TEST(Overrides, RefuseWhatIsNoAssignment) {
+  for (const char* entry : {"", "cluster.nic_rate", "=4", "a b=4", "x=it's", "x=1\ny=2"}) {
+    toml::table root = base();
+    const Status applied = apply_override(root, entry);
+    ASSERT_FALSE(applied.ok()) << entry;
+    EXPECT_EQ(applied.error().where, "--set");
+    EXPECT_NE(applied.error().message.find("table.key=value"), std::string::npos);
+    EXPECT_EQ(root, base());
+  }
+}
+
+}  // namespace
+}  // namespace mixnet::scenario
