@@ -45,8 +45,8 @@ void rate_against_fat_tree(std::vector<FabricResult>& fabrics) {
 }
 
 // What a reader must know before quoting a figure.
-std::vector<std::string> caveats(const scenario::Scenario& scenario, const RoutingView& routing) {
-  const Study& study = scenario.study;
+std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
+                                 const std::vector<FabricResult>& fabrics) {
   std::vector<std::string> notes;
   notes.push_back(
       "Fluid network with ideal spraying: no loss, queueing or congestion control. Against packet "
@@ -69,12 +69,19 @@ std::vector<std::string> caveats(const scenario::Scenario& scenario, const Routi
   if (!study.routing.per_micro_batch && study.parallelism.micro_batches > 1) {
     notes.push_back("All micro-batches of the iteration have the same routing.");
   }
-  for (const FabricSpec& spec : study.fabrics) {
-    if (spec.kind == FabricKind::kMixnet && spec.mixnet.relink_time == SimTime() &&
-        spec.mixnet.cadence != Cadence::kNever) {
-      notes.push_back(fmt::format(
-          "{}: NIC re-link time is taken as 0, as the paper does; NICs of today need seconds.",
-          spec.name));
+  for (std::size_t i = 0; i < fabrics.size(); ++i) {
+    const FabricSpec& spec = study.fabrics[i];
+    if (spec.kind != FabricKind::kMixnet || spec.mixnet.cadence == Cadence::kNever) {
+      continue;
+    }
+    if (fabrics[i].switches == 0) {
+      notes.push_back(spec.name +
+                      ": nothing was ever re-wired, as every layer of a stage wants the "
+                      "same circuits.");
+    } else if (spec.mixnet.relink_time == SimTime()) {
+      notes.push_back(spec.name +
+                      ": NIC re-link time is taken as 0, as the paper does; NICs of "
+                      "today need seconds.");
     }
   }
   return notes;
@@ -108,7 +115,7 @@ Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView
     comparison.fabrics.push_back(std::move(result));
   }
   rate_against_fat_tree(comparison.fabrics);
-  comparison.notes = caveats(scenario, routing);
+  comparison.notes = caveats(scenario.study, routing, comparison.fabrics);
   return comparison;
 }
 

@@ -1,0 +1,90 @@
+#include "cli/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+
+#include "report/comparison_json.h"
+
+namespace mixnet::cli {
+namespace {
+
+Comparison run(const std::string& name, const std::vector<std::string>& overrides = {}) {
+  const auto scenario = scenario::read_scenario(
+      std::string(MIXNET_SOURCE_DIR) + "/examples/" + name + ".toml", overrides);
+  EXPECT_TRUE(scenario.ok()) << scenario.error().text();
+  const auto routing = scenario::load_routing(*scenario);
+  EXPECT_TRUE(routing.ok()) << routing.error().text();
+  Result<Comparison> comparison = compare(*scenario, routing->view(), nullptr);
+  EXPECT_TRUE(comparison.ok()) << comparison.error().text();
+  return *std::move(comparison);
+}
+
+const FabricResult& fabric(const Comparison& c, const std::string& name) {
+  for (const FabricResult& f : c.fabrics) {
+    if (f.name == name) {
+      return f;
+    }
+  }
+  ADD_FAILURE() << "no fabric " << name;
+  return c.fabrics.front();
+}
+
+void expect_sound(const Comparison& c) {
+  EXPECT_EQ(fabric(c, "fat-tree").perf_per_dollar, 1.0);
+  for (const FabricResult& f : c.fabrics) {
+    EXPECT_GE(f.iteration, c.bound) << f.name;
+    EXPECT_EQ(std::accumulate(std::begin(f.critical_path), std::end(f.critical_path), SimTime()),
+              f.iteration)
+        << f.name;
+    EXPECT_GT(f.cost_usd, 0) << f.name;
+    EXPECT_FALSE(f.spans.empty()) << f.name;
+  }
+}
+
+class Example : public testing::TestWithParam<const char*> {};
+
+TEST_P(Example, NoFabricBeatsTheBound) { expect_sound(run(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(Small, Example,
+                         testing::Values("prototype-32gpu", "mixtral-8x7b-256gpu",
+                                         "mixtral-8x7b-128gpu-measured"));
+
+TEST(Compare, EqualScenariosGiveEqualBytes) {
+  const nlohmann::ordered_json config;
+  EXPECT_EQ(report::json_text(report::comparison_json(run("prototype-32gpu"), config, "1")),
+            report::json_text(report::comparison_json(run("prototype-32gpu"), config, "1")));
+}
+
+// Both ends of the scale at which re-wiring can be worth its time: with instant switches and
+// demand that changes, circuits that follow it are at least as good as circuits that never move;
+// with the re-link time of today's NICs they are far worse.
+TEST(Compare, RewiringPaysWhenItIsFree) {
+  const std::vector<std::string> changing = {
+      "routing={generator='log-normal', skew=1.0, drift=0.5, per_micro_batch=true}",
+      "parallelism.micro_batches=4", "mixnet.switch_time=0"};
+  const Comparison c = run("prototype-32gpu", changing);
+  const FabricResult& free = fabric(c, "mixnet");
+  const FabricResult& never = fabric(c, "mixnet-never");
+  const FabricResult& relink = fabric(c, "mixnet-relink");
+  EXPECT_GT(free.switches, 0);
+  EXPECT_EQ(free.exposed_switching, SimTime());
+  EXPECT_LT(free.all_to_all, never.all_to_all);
+  EXPECT_GT(relink.iteration.seconds(), 5.67 * 7 + free.iteration.seconds());
+}
+
+// The measured H800 layer: 78 ms of attention and 148 ms of experts in each of 32 layers, forward
+// once and backward twice as long, 8 micro-batches through 4 stages (11 passes of 8 layers).
+TEST(Compare, MeasuredLayerIsUsedUnchanged) {
+  const Comparison c = run("mixtral-8x7b-128gpu-measured");
+  const auto spent = [&](Activity a) {
+    return c.critical_path_bound[static_cast<std::size_t>(a)].seconds();
+  };
+  EXPECT_NEAR(spent(Activity::kAttention), 11 * 8 * 3 * 0.078, 1e-9);
+  EXPECT_NEAR(spent(Activity::kExpert), 11 * 8 * 3 * 0.148, 1e-9);
+}
+
+}  // namespace
+}  // namespace mixnet::cli
