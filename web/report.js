@@ -149,11 +149,24 @@
             formatter: (p) => labels[p.dataIndex]},
   });
 
+  // A fabric that is many times slower than the others would press their bars to nothing, so its
+  // bar is cut: drawn a quarter longer than the longest of the others and labelled as cut.
+  const CUT_ABOVE = 4;
+  const drawnLengths = () => {
+    const fastest = Math.min(...fabrics.map((fabric) => fabric.iteration_s));
+    const longest = Math.max(...fabrics.map((fabric) => fabric.iteration_s)
+      .filter((time) => time <= CUT_ABOVE * fastest));
+    return fabrics.map((fabric) => Math.min(fabric.iteration_s, 1.25 * longest));
+  };
+
   const drawIteration = () => {
     const colours = ink();
+    const drawn = drawnLengths();
+    const isCut = (i) => drawn[i] < fabrics[i].iteration_s;
     const used = Object.keys(ACTIVITY_COLOURS).filter((activity) =>
       fabrics.some((fabric) => fabric.critical_path_s[activity] > 0));
-    const total = stackEnd(fabrics.map((fabric) => seconds(fabric.iteration_s)), colours);
+    const total = stackEnd(fabrics.map((fabric, i) =>
+      seconds(fabric.iteration_s) + (isCut(i) ? ' \u2215\u2215 bar cut' : '')), colours);
     if (data.bound_s > 0) {
       total.markLine = {
         symbol: 'none', silent: true, data: [{xAxis: data.bound_s}],
@@ -164,13 +177,15 @@
     }
     const top = legendHeight('iteration', used) + 20;
     draw('iteration', top + 34 * fabrics.length + 28, {
-      grid: {left: nameRoom('iteration', names), right: 70, top, bottom: 26},
+      grid: {left: nameRoom('iteration', names), right: fabrics.some((f, i) => isCut(i)) ? 130 : 70,
+             top, bottom: 26},
       legend: legend(used, colours),
       xAxis: valueAxis(colours, (v) => seconds(v, 'axis'), {splitNumber: narrow('iteration') ? 3 : 6}),
       yAxis: categories('iteration', names, colours),
       series: used.map((activity) => stackedBar(
         activity, ACTIVITY_COLOURS[activity],
-        fabrics.map((fabric) => fabric.critical_path_s[activity]), colours)).concat(total),
+        fabrics.map((fabric, i) => fabric.critical_path_s[activity] * (
+          isCut(i) ? drawn[i] / fabric.iteration_s : 1)), colours)).concat(total),
       tooltip: {trigger: 'axis', axisPointer: {type: 'shadow'}, formatter: (points) => {
         const fabric = fabrics[points[0].dataIndex];
         const rows = used.filter((a) => fabric.critical_path_s[a] > 0).map((a) => tipRow(
