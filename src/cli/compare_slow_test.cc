@@ -11,8 +11,8 @@ namespace {
 class LargeExample : public testing::TestWithParam<const char*> {};
 
 TEST_P(LargeExample, NoFabricBeatsTheBound) {
-  const auto scenario = scenario::read_scenario(std::string(MIXNET_SOURCE_DIR) + "/examples/" +
-                                                GetParam() + ".toml");
+  const auto scenario =
+      scenario::read_scenario(std::string(MIXNET_SOURCE_DIR) + "/examples/" + GetParam() + ".toml");
   ASSERT_TRUE(scenario.ok()) << scenario.error().text();
   const auto routing = scenario::load_routing(*scenario);
   ASSERT_TRUE(routing.ok()) << routing.error().text();

@@ -41,8 +41,7 @@ void read_top(const ScenarioFile& file, Scenario& scenario) {
 
 }  // namespace
 
-Result<Scenario> read_scenario(const std::string& path,
-                               const std::vector<std::string>& overrides) {
+Result<Scenario> read_scenario(const std::string& path, const std::vector<std::string>& overrides) {
   const Result<std::string> text = read_text_file(path);
   if (!text.ok()) {
     return text.error();

@@ -91,15 +91,12 @@ TEST(Iteration, PipelineFillsAndDrains) {
   EXPECT_NEAR(all.seconds() / pass.seconds(), 6 + 4 - 1, 0.05);
 }
 
-// Copies with equal routing run alike: only the gradient all-reduce is added.
+// Copies with equal routing run alike: only the gradient all-reduce is added. (With more stages it
+// would meet the last point-to-point transfers.)
 TEST(Iteration, EqualCopiesRunAlike) {
-  Study one = scaled_study(2, 1, 2);
-  Study three = scaled_study(2, 3, 2);
+  Study one = scaled_study(1, 1, 2);
+  Study three = scaled_study(1, 3, 2);
   one.routing.repeat_layers = three.routing.repeat_layers = true;
-  // Without output head and embedding both stages have equal gradients, so stage 0 ends last.
-  one.model.vocab = three.model.vocab = 0;
-  // The larger cluster has longer paths.
-  one.network.link_latency = three.network.link_latency = SimTime();
   const TestTrace trace(one, 1, 0.3);
   const FabricResult a = simulate(one, fabric(FabricKind::kFatTree), trace.view());
   const FabricResult b = simulate(three, fabric(FabricKind::kFatTree), trace.view());
