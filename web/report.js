@@ -19,7 +19,6 @@
     'switching': '#aa3377',
     'pipeline': '#ffaabb',
     'gradient': '#eedd88',
-    'idle': '#bbbbbb',
   };
   const TRAFFIC = [
     {name: 'tensor (NVLink)', colour: '#aaaa00', of: (t) => t.tensor},

@@ -26,8 +26,6 @@ const char* activity_name(Activity activity) {
       return "pipeline";
     case Activity::kGradient:
       return "gradient";
-    case Activity::kIdle:
-      return "idle";
   }
   CHECK(false, "unknown activity");
 }

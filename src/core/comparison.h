@@ -21,15 +21,14 @@ enum class Activity {
   kSwitching,  // circuits dark and NICs re-linking
   kPipeline,   // point-to-point between stages
   kGradient,   // data-parallel all-reduce
-  kIdle,       // pipeline bubble
 };
-inline constexpr int kActivityCount = 11;
+inline constexpr int kActivityCount = 10;
 const char* activity_name(Activity activity);
 
 // One bar of the timeline.
 struct TimelineSpan {
   int lane = 0;  // index into FabricResult::lanes
-  Activity activity = Activity::kIdle;
+  Activity activity = Activity::kAttention;
   std::string label;  // "dispatch L3 mb2"
   SimTime start;
   SimTime duration;

@@ -27,12 +27,12 @@ TEST(ComparisonJson, GoldenOfOneFabric) {
       R"("switching_total_s":0.0,"switches":0,"bound_s":0.2,"bound_ratio":1.25,"cost_usd":1250.5,)"
       R"("perf_per_dollar":null,"critical_path_s":{"attention":0.0,"gate":0.0,"expert":0.0,)"
       R"("add-norm":0.0,"dense":0.25,"tensor-parallel":0.0,"all-to-all":0.0,"switching":0.0,)"
-      R"("pipeline":0.0,"gradient":0.0,"idle":0.0},"traffic_bytes":{"tensor":0,"expert":0,)"
+      R"("pipeline":0.0,"gradient":0.0},"traffic_bytes":{"tensor":0,"expert":0,)"
       R"("expert_network":0,"pipeline":0,"gradient":0},"region_demand_tokens":[[0.0,7.0],)"
       R"([0.0,0.0]],"region_circuits":[[1,1],[1,1]]}],"bound_s":0.2,"bound_critical_path_s":{)"
       R"("attention":0.0,"gate":0.0,"expert":0.0,"add-norm":0.0,"dense":0.0,)"
-      R"("tensor-parallel":0.0,"all-to-all":0.0,"switching":0.0,"pipeline":0.0,"gradient":0.0,)"
-      R"("idle":0.0},"notes":["a note"],"config":{"seed":1},"version":"0.1.0"})");
+      R"("tensor-parallel":0.0,"all-to-all":0.0,"switching":0.0,"pipeline":0.0,"gradient":0.0},)"
+      R"("notes":["a note"],"config":{"seed":1},"version":"0.1.0"})");
 }
 
 TEST(ComparisonJson, ReadsBackEveryDouble) {

@@ -14,9 +14,9 @@ SimTime& on_path(FabricResult& fabric, Activity activity) {
 
 void set_compute(SimTime (&path)[kActivityCount]) {
   const std::pair<Activity, int> compute_ms[] = {
-      {Activity::kAttention, 2496}, {Activity::kGate, 12},      {Activity::kExpert, 4736},
-      {Activity::kAddNorm, 64},     {Activity::kDense, 180},    {Activity::kTensor, 410},
-      {Activity::kPipeline, 35},    {Activity::kGradient, 150}, {Activity::kIdle, 820}};
+      {Activity::kAttention, 2496}, {Activity::kGate, 12},     {Activity::kExpert, 4736},
+      {Activity::kAddNorm, 64},     {Activity::kDense, 180},   {Activity::kTensor, 410},
+      {Activity::kPipeline, 855},   {Activity::kGradient, 150}};
   for (const auto& [activity, ms] : compute_ms) {
     path[static_cast<int>(activity)] = SimTime::from_ms(ms);
   }

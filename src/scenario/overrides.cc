@@ -17,11 +17,12 @@ Error unreadable(const std::string& entry) {
                                       entry));
 }
 
+// Follows the dots of the key; what stands behind the equals sign replaces, also a whole table.
 // Moves, because a copied node forgets where it came from.
 void merge(toml::table& into, toml::table&& from) {
   for (auto&& [key, node] : from) {
     toml::table* inner = into.get_as<toml::table>(key.str());
-    if (inner != nullptr && node.is_table()) {
+    if (inner != nullptr && node.is_table() && !node.as_table()->is_inline()) {
       merge(*inner, std::move(*node.as_table()));
     } else {
       into.insert_or_assign(key.str(), std::move(node));

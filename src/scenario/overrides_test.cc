@@ -21,6 +21,13 @@ TEST(Overrides, ReplaceAndAdd) {
   EXPECT_EQ(root["seed"].value_or(0), 7);
 }
 
+TEST(Overrides, ATableReplacesTheTable) {
+  toml::table root = base();
+  EXPECT_TRUE(apply_override(root, "cluster={servers=2}").ok());
+  EXPECT_EQ(root["cluster"]["servers"].value_or(0), 2);
+  EXPECT_FALSE(root["cluster"]["nic_rate"]);
+}
+
 TEST(Overrides, RefuseWhatIsNoAssignment) {
   for (const char* entry : {"", "cluster.nic_rate", "=4", "a b=4", "x=it's", "x=1\ny=2"}) {
     toml::table root = base();

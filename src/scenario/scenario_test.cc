@@ -71,7 +71,7 @@ TEST(Scenario, EveryExampleIsRead) {
 }
 
 TEST(Scenario, EffectiveConfigIsTheSameTwiceAndHoldsNoAbsolutePath) {
-  const std::string path = kExamples + "mixtral-8x7b-256gpu.toml";
+  const std::string path = kExamples + "mixtral-8x7b-128gpu-measured.toml";
   const std::string first = effective_config(must_read(path)).dump(1);
   EXPECT_EQ(first, effective_config(must_read(path)).dump(1));
   EXPECT_EQ(first.find(MIXNET_SOURCE_DIR), std::string::npos);

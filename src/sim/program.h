@@ -30,7 +30,7 @@ enum class SwitchTarget : uint8_t {
 
 struct Step {
   StepKind kind = StepKind::kCompute;
-  Activity activity = Activity::kIdle;         // kCompute
+  Activity activity = Activity::kAttention;    // kCompute
   SwitchTarget target = SwitchTarget::kExact;  // kBeginSwitch
   bool backward = false;
   bool experts = false;     // kCompute kTensor: the all-reduce beside the experts
