@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "core/result.h"
 
@@ -23,11 +24,20 @@ int report_usage_error(const Error& error);
 // The same for failures that are not the user's; returns kExitFailure.
 int report_failure(const Error& error);
 
+// Prints on standard output. What cannot be written is noticed by finish_output().
+void print_text(const std::string& text);
 // Prints exactly one JSON object and a newline on standard output.
 void print_json(const nlohmann::ordered_json& object);
+// Flushes standard output; returns `exit_code`, or kExitFailure after a message if something could
+// not be written (full disk, closed descriptor).
+int finish_output(int exit_code);
 
-// Writes `text` to a temporary name beside `path` and renames it: readers see the old file or the
-// new one, never half of one.
-Status write_file(const std::string& path, const std::string& text);
+struct OutputFile {
+  std::string path;
+  std::string text;
+};
+// Writes every file to a temporary name beside its path, then renames all of them in order: readers
+// see old files or new ones, never half of one, and a failure leaves the old set.
+Status write_files(const std::vector<OutputFile>& files);
 
 }  // namespace mixnet::cli

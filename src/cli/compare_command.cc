@@ -34,13 +34,10 @@ Status write_reports(const std::string& out, const Comparison& comparison,
   if (failed) {
     return Error{"cannot create the folder: " + failed.message(), out};
   }
-  if (Status s = write_file(out + "/result.json", report::json_text(result) + "\n"); !s) {
-    return s;
-  }
-  if (Status s = write_file(out + "/timeline.json", report::timeline_json(comparison)); !s) {
-    return s;
-  }
-  return write_file(out + "/report.html", report::report_html(comparison, result, title));
+  // result.json last: whoever sees it sees its report and timeline too.
+  return write_files({{out + "/report.html", report::report_html(comparison, result, title)},
+                      {out + "/timeline.json", report::timeline_json(comparison)},
+                      {out + "/result.json", report::json_text(result) + "\n"}});
 }
 
 // One bar per fabric, drawn as the simulation moves on.

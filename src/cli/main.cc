@@ -1,3 +1,5 @@
+#include <system_error>
+
 #include "cli/commands.h"
 
 // NOLINTNEXTLINE(bugprone-exception-escape): one that gets here is our bug, and ends loudly
@@ -18,7 +20,10 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // CLI11 has a code per cause; ours are few and documented. --help arrives here with code 0.
-    return app.exit(error) == 0 ? mixnet::cli::kExitOk : mixnet::cli::kExitUsage;
+    outcome.exit_code = app.exit(error) == 0 ? mixnet::cli::kExitOk : mixnet::cli::kExitUsage;
+  } catch (const std::system_error& error) {
+    // fmt throws when a stream takes no more.
+    outcome.exit_code = mixnet::cli::report_failure({error.what(), "standard output"});
   }
-  return outcome.exit_code;
+  return mixnet::cli::finish_output(outcome.exit_code);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/check.h"
 #include "plan/topology.h"
 #include "plan/wire.h"
 
@@ -13,6 +14,7 @@ namespace mixnet::cli {
 namespace {
 
 sim::DirectConnect::Route route_of(int src, int dst, const std::vector<plan::RouteShare>& shares) {
+  CHECK(!shares.empty(), "a one-shot topology connects every pair of servers that talk");
   sim::DirectConnect::Route route{src, dst, 1, {}};
   double hops = 0;
   for (const plan::RouteShare& share : shares) {

@@ -251,7 +251,11 @@ void add_generate(CLI::App& trace, Outcome& outcome) {
   add("--iterations", generator.iterations, "extent of the first axis");
   add("--layers", generator.layers, "MoE layers");
   add("--sources", generator.sources, "senders, usually the EP ranks");
-  add("--seed", generator.seed, "root of all random streams; equal seeds give equal files");
+  command
+      ->add_option("--seed", generator.seed,
+                   "root of all random streams; equal seeds give equal files")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{0}, INT64_MAX));
   command->add_option("--experts", generator.experts, "experts per layer")->required();
   command->add_option("--tokens", generator.tokens, "tokens per source, layer and iteration")
       ->required();
@@ -302,6 +306,7 @@ void add_info(CLI::App& trace, Outcome& outcome) {
                       "EP ranks that hold the experts in equal blocks, for the rank imbalance "
                       "(default: the sources if they divide the experts, else one per expert)");
   command->add_option("--hottest", options->hottest, "how many of the hottest experts to list")
+      ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command->add_flag("--json", options->json, "print one JSON object instead of a table");
   command->footer(

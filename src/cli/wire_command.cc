@@ -178,6 +178,14 @@ int run_wire(const WireOptions& options) {
   if (!demand.ok()) {
     return report_usage_error(demand.error());
   }
+  constexpr double kMostAmount = 1e200;  // sums of more would leave the range of numbers
+  for (const double amount : demand->cells()) {
+    if (amount > kMostAmount) {
+      return report_usage_error(
+          Error{fmt::format("an entry of {:.3g} is too large: use a larger unit", amount),
+                options.matrix});
+    }
+  }
   const plan::WireProblem problem{std::move(demand).value(), options.alpha, options.eps};
   const Wiring wiring = plan::wire(problem, allocator);
   if (options.json) {

@@ -28,6 +28,12 @@ struct Cluster {
   int gpus() const { return servers * gpus_per_server; }
 };
 
+// Who may send over a NIC of a server.
+enum class NicUse {
+  kPooled,  // every GPU, through NVLink and a delegation GPU
+  kPinned,  // the GPUs of the rank beside it; fat-trees and rails only, as circuits need delegation
+};
+
 // Settings of the network that are the same for every fabric of one comparison.
 struct NetworkSettings {
   Bytes packet_payload{4096};
@@ -35,6 +41,7 @@ struct NetworkSettings {
   bool headers = true;                         // charge the header of every packet
   SimTime link_latency = SimTime::from_us(1);  // propagation and switching, per link of a path
   SimTime nvlink_latency = SimTime::from_us(1);
+  NicUse nics = NicUse::kPooled;
 };
 
 }  // namespace mixnet

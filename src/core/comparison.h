@@ -65,7 +65,9 @@ struct FabricResult {
   SimTime mean_all_to_all;      // duration of one all-to-all
   DemandMatrix region_demand;   // tokens between the servers of the traced region, one layer
   Matrix<int> region_circuits;  // of that layer; empty without circuits
-  double cpu_seconds = 0;       // never in result.json: equal scenarios give equal bytes
+  // Exposed switching over the time of the all-to-alls of one region (4 per MoE layer and
+  // micro-batch); 0 without all-to-alls.
+  double exposed_per_all_to_all = 0;
   std::vector<TimelineLane> lanes;
   std::vector<TimelineSpan> spans;
 };

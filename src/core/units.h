@@ -13,9 +13,12 @@ class SimTime {
   static constexpr SimTime from_ns(int64_t ns) { return SimTime(ns * 1'000); }
   static constexpr SimTime from_us(int64_t us) { return SimTime(us * 1'000'000); }
   static constexpr SimTime from_ms(int64_t ms) { return SimTime(ms * 1'000'000'000); }
-  // Rounds to the nearest picosecond.
+  // Rounds to the nearest picosecond; what is beyond the range becomes its end.
   static constexpr SimTime from_seconds(double s) {
     const double ps = s * 1e12;
+    if (!(ps < 9.2e18)) {
+      return max();
+    }
     return SimTime(static_cast<int64_t>(ps < 0 ? ps - 0.5 : ps + 0.5));
   }
   static constexpr SimTime max() { return SimTime(INT64_MAX); }
@@ -76,7 +79,7 @@ class BitRate {
   static constexpr BitRate from_gigabytes_per_s(int64_t gb) { return BitRate(gb * 8'000'000'000); }
   constexpr int64_t bps() const { return bps_; }
   constexpr double bytes_per_second() const { return static_cast<double>(bps_) / 8.0; }
-  constexpr double gbps() const { return static_cast<double>(bps_) * 1e-9; }
+  constexpr double gbps() const { return static_cast<double>(bps_) / 1e9; }
   constexpr auto operator<=>(const BitRate&) const = default;
   constexpr BitRate operator+(BitRate o) const { return BitRate(bps_ + o.bps_); }
   constexpr BitRate operator*(int64_t k) const { return BitRate(bps_ * k); }

@@ -20,8 +20,8 @@
 //   released    the rule of the authors' released simulator, all-or-nothing as well.
 //   split       circuits chosen for, and bytes divided by, optimal splitting of each pair over its
 //               circuits and the electrical NICs: see plan/wire_split.h.
-//   relay       as split, and a pair may also use a third server and two circuits: see
-//               plan/wire_relay.h.
+//   relay       as split, and a pair may also use a third server and two circuits; not part of
+//               this version, callers refuse it.
 namespace mixnet::plan {
 
 struct WireProblem {

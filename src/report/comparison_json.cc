@@ -45,6 +45,7 @@ ordered_json fabric_json(const FabricResult& fabric, SimTime bound) {
   json["all_to_all_share"] = share_of(fabric.all_to_all, fabric.iteration);
   json["mean_all_to_all_s"] = exact_seconds(fabric.mean_all_to_all);
   json["exposed_switching_s"] = exact_seconds(fabric.exposed_switching);
+  json["exposed_per_all_to_all"] = fabric.exposed_per_all_to_all;
   json["switching_total_s"] = exact_seconds(fabric.switching_total);
   json["switches"] = fabric.switches;
   json["bound_s"] = exact_seconds(bound);

@@ -98,7 +98,6 @@ FabricResult fabric_of(const Figures& figures) {
   fabric.traffic = {Bytes(17'600'000'000'000), Bytes(8'800'000'000'000), Bytes(7'700'000'000'000),
                     Bytes(412'000'000'000), Bytes(1'250'000'000'000)};
   fabric.region_demand = demand();
-  fabric.cpu_seconds = 1.25;
   add_timeline(fabric);
   return fabric;
 }

@@ -64,7 +64,8 @@ Json network_json(const NetworkSettings& n) {
           {"packet_header_bytes", n.packet_header.count()},
           {"headers", n.headers},
           {"link_latency_s", n.link_latency.seconds()},
-          {"nvlink_latency_s", n.nvlink_latency.seconds()}};
+          {"nvlink_latency_s", n.nvlink_latency.seconds()},
+          {"nics", n.nics == NicUse::kPooled ? "pooled" : "pinned"}};
 }
 
 Json compute_json(const ComputeSettings& c) {

@@ -96,6 +96,13 @@ Result<RoutingTrace> load_routing(const Scenario& scenario) {
   }
   const std::string& file =
       scenario.routing.trace.empty() ? scenario.routing.matrix : scenario.routing.trace;
+  const int declared = trace->info().top_k;
+  if (declared != 0 && declared != scenario.study.model.top_k) {
+    return error_at(file,
+                    fmt::format("the trace's side file says top_k = {}, `{}` has {}: give a "
+                                "trace of this model",
+                                declared, scenario.study.model.name, scenario.study.model.top_k));
+  }
   for (const auto check : {&check_shape, &check_rows}) {
     const Status status = check(trace->view(), scenario.study);
     if (!status.ok()) {

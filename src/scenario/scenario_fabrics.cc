@@ -108,7 +108,25 @@ void refuse_mixnet_keys(TableReader& reader, const FabricSpec& fabric) {
   std::for_each(std::begin(kControlKeys), std::end(kControlKeys), refuse);
 }
 
-FabricSpec read_fabric(TableReader& reader, const MixnetSettings& shared) {
+// A label is printed and must not pass for another fabric.
+void check_label(TableReader& reader, const FabricSpec& fabric) {
+  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (fabric.name.empty() || std::any_of(fabric.name.begin(), fabric.name.end(), control)) {
+    reader.problem("label", "`label` must be printable text on one line");
+  }
+  for (const FabricKind kind :
+       {FabricKind::kIdeal, FabricKind::kFatTree, FabricKind::kFatTreeOversubscribed,
+        FabricKind::kRailOptimized, FabricKind::kTopoOpt, FabricKind::kMixnet}) {
+    if (kind != fabric.kind && fabric.name == fabric_kind_name(kind)) {
+      reader.problem("label",
+                     fmt::format("`label = \"{}\"` is the name of another fabric: say what "
+                                 "is special about this {}",
+                                 fabric.name, fabric_kind_name(fabric.kind)));
+    }
+  }
+}
+
+FabricSpec read_fabric(TableReader& reader, const Cluster& cluster, const MixnetSettings& shared) {
   FabricSpec fabric;
   reader.read_choice<FabricKind>("name", fabric.kind,
                                  {{"fat-tree", FabricKind::kFatTree},
@@ -119,6 +137,7 @@ FabricSpec read_fabric(TableReader& reader, const MixnetSettings& shared) {
                                   {"ideal", FabricKind::kIdeal}});
   fabric.name = fabric_kind_name(fabric.kind);
   reader.read_text("label", fabric.name);
+  check_label(reader, fabric);
   reader.read_int("switch_radix", fabric.switch_radix, 4, 1 << 16);
   if (fabric.switch_radix % 2 != 0) {
     reader.problem("switch_radix",
@@ -132,6 +151,11 @@ FabricSpec read_fabric(TableReader& reader, const MixnetSettings& shared) {
     }
   } else if (reader.has("oversubscription")) {
     reader.problem("oversubscription", "`oversubscription` is only for `fat-tree-oversubscribed`");
+  }
+  if (fabric.kind == FabricKind::kTopoOpt && cluster.servers > 2 && cluster.nics_per_server < 2) {
+    reader.problem("name",
+                   "`topoopt` joins servers directly: with one NIC each, more than two "
+                   "cannot be connected; give `nics_per_server` at least 2");
   }
   if (fabric.kind == FabricKind::kMixnet) {
     fabric.mixnet = shared;
@@ -197,7 +221,7 @@ void read_fabrics(const ScenarioFile& file, Scenario& scenario) {
   std::vector<FabricSpec>& fabrics = scenario.study.fabrics;
   for (const toml::table* table : top.read_tables("fabric")) {
     TableReader reader(*table, "[[fabric]]", keys, file.problems);
-    const FabricSpec fabric = read_fabric(reader, shared);
+    const FabricSpec fabric = read_fabric(reader, scenario.study.cluster, shared);
     const bool taken = std::any_of(fabrics.begin(), fabrics.end(),
                                    [&](const FabricSpec& f) { return f.name == fabric.name; });
     if (taken) {

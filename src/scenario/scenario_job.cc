@@ -95,6 +95,13 @@ void check_layout(const ScenarioFile& file, const Parallelism& p, const Cluster&
                                   "must fill whole servers of {} GPUs or divide one evenly",
                                   p.ep, p.tp, group, per_server));
   }
+  const int64_t stage = int64_t{p.tp} * p.dp * p.ep;
+  if (stage % per_server != 0 && per_server % stage != 0) {
+    file.problems.add(file.where("parallelism", "pp"),
+                      fmt::format("a pipeline stage has dp * ep * tp = {} GPUs: it must fill whole "
+                                  "servers of {} GPUs or divide one evenly",
+                                  stage, per_server));
+  }
   if (job != cluster.gpus()) {
     file.problems.add(
         file.where("parallelism", "dp"),
@@ -197,6 +204,8 @@ void read_network_section(const ScenarioFile& file, Scenario& scenario) {
   reader.read_bool("headers", network.headers);
   reader.read_time("link_latency", network.link_latency);
   reader.read_time("nvlink_latency", network.nvlink_latency);
+  reader.read_choice<NicUse>("nics", network.nics,
+                             {{"pooled", NicUse::kPooled}, {"pinned", NicUse::kPinned}});
   constexpr Bytes kMostPacket{1 << 20};
   if (network.packet_payload < Bytes(1) || network.packet_payload > kMostPacket) {
     reader.problem("packet_payload", "`packet_payload` must be between 1B and 1MiB");

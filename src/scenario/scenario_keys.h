@@ -48,7 +48,7 @@ inline constexpr KeySpec kClusterKeys[] = {
 
 inline constexpr KeySpec kNetworkKeys[] = {
     {"packet_payload", "\"4096B\""}, {"packet_header", "\"64B\""},  {"headers", "true"},
-    {"link_latency", "\"1us\""},     {"nvlink_latency", "\"1us\""},
+    {"link_latency", "\"1us\""},     {"nvlink_latency", "\"1us\""}, {"nics", "\"pooled\""},
 };
 
 inline constexpr KeySpec kComputeKeys[] = {

@@ -98,7 +98,9 @@ void read_generator(TableReader& reader, Scenario& scenario) {
   }
 }
 
+// A generator makes one iteration more than is simulated: what was seen before it.
 void read_routing_use(TableReader& reader, RoutingUse& use) {
+  use.first_iteration = reader.has("generator") ? 1 : 0;
   reader.read_int64("first_iteration", use.first_iteration, 0, 1 << 30);
   reader.read_bool("per_micro_batch", use.per_micro_batch);
   reader.read_bool("repeat_layers", use.repeat_layers);

@@ -44,6 +44,18 @@ const char* type_name(const toml::node& node) {
 }  // namespace
 
 Result<toml::table> parse_toml(std::string_view text, const std::string& file) {
+  // The parser recurses once per part of a dotted key.
+  constexpr std::size_t kMostDots = 256;
+  std::size_t dots = 0;
+  std::size_t line = 1;
+  for (const char c : text) {
+    dots = c == '\n' ? 0 : dots + (c == '.' ? 1 : 0);
+    line += c == '\n' ? 1 : 0;
+    if (dots > kMostDots) {
+      return error_at(fmt::format("{}:{}", file, line),
+                      fmt::format("more than {} dots in one line: this is no scenario", kMostDots));
+    }
+  }
   try {
     return toml::parse(text, std::string_view(file));
   } catch (const toml::parse_error& error) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -14,7 +15,8 @@
 namespace mixnet::scenario {
 
 Result<TraceWriter::PendingFile> TraceWriter::PendingFile::create(const std::string& final_path) {
-  std::string temporary = final_path + ".tmp";
+  // The process id keeps two runs with one output apart.
+  std::string temporary = fmt::format("{}.{}.tmp", final_path, getpid());
   std::FILE* const file = std::fopen(temporary.c_str(), "wb");
   if (file == nullptr) {
     return error_at(final_path, fmt::format("cannot write the file: {}", std::strerror(errno)));

@@ -46,29 +46,36 @@ CircuitsId CircuitBook::for_layer(const DemandKey& key) {
   return id;
 }
 
-CircuitsId CircuitBook::for_stage(int stage, int copy) {
+DemandMatrix CircuitBook::stage_demand(int stage, int copy, When when) {
   const StageLayers layers = stage_layers(study_.model, study_.parallelism.pp, stage);
-  const DemandKey name = demand_.key(0, 0, copy);
-  const auto it = by_stage_.find({stage, name});
-  if (it != by_stage_.end()) {
-    return it->second;
-  }
+  const bool steps = when == When::kNow && study_.routing.per_micro_batch;
   const auto n = static_cast<std::size_t>(placement_.region_servers());
   DemandMatrix sum(n, n);
   for (int layer = layers.first; layer < layers.first + layers.count; ++layer) {
     const int moe = moe_index(study_.model, layer);
-    if (moe < 0) {
-      continue;
-    }
-    const DemandMatrix& d = demand_.at(demand_.key(0, moe, copy)).servers;
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j < n; ++j) {
-        sum(i, j) += d(i, j) + d(j, i);
+    for (int m = 0; moe >= 0 && m < (steps ? study_.parallelism.micro_batches : 1); ++m) {
+      const DemandKey key =
+          when == When::kNow ? demand_.key(m, moe, copy) : demand_.history_key(moe, copy);
+      const DemandMatrix& d = demand_.at(key).servers;
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+          sum(i, j) += d(i, j) + d(j, i);
+        }
       }
     }
   }
-  const CircuitsId id = intern(policy_.wire(sum).circuits);
-  by_stage_.emplace(std::pair(stage, name), id);
+  return sum;
+}
+
+CircuitsId CircuitBook::for_stage(int stage, int copy, When when) {
+  // The key of any layer tells copies with routing of their own apart.
+  const std::tuple name(stage, demand_.key(0, 0, copy), when);
+  const auto it = by_stage_.find(name);
+  if (it != by_stage_.end()) {
+    return it->second;
+  }
+  const CircuitsId id = intern(policy_.wire(stage_demand(stage, copy, when)).circuits);
+  by_stage_.emplace(name, id);
   return id;
 }
 

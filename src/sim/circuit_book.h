@@ -29,15 +29,17 @@ class CircuitBook {
 
   // Circuits for one layer's demand.
   CircuitsId for_layer(const DemandKey& key);
-  // Circuits for the summed demand of all layers of a region, both directions, in the first
-  // routing step of the iteration.
-  CircuitsId for_stage(int stage, int copy);
+  // Circuits for the summed demand of all layers of a region, both directions: as last seen before
+  // the iteration, or as the iteration will have it.
+  enum class When { kBefore, kNow };
+  CircuitsId for_stage(int stage, int copy, When when);
   // How a demand (or its transpose) travels over the given circuits.
   const Wiring& shares(CircuitsId circuits, const DemandKey& key, bool transposed);
   const Matrix<int>& circuits(CircuitsId id) const { return known_[static_cast<std::size_t>(id)]; }
 
  private:
   CircuitsId intern(const Matrix<int>& circuits);
+  DemandMatrix stage_demand(int stage, int copy, When when);
 
   Study study_;
   Placement placement_;
@@ -46,7 +48,7 @@ class CircuitBook {
   std::vector<Matrix<int>> known_;
   std::map<std::vector<int>, CircuitsId> ids_;
   std::map<DemandKey, CircuitsId> by_layer_;
-  std::map<std::pair<int, DemandKey>, CircuitsId> by_stage_;
+  std::map<std::tuple<int, DemandKey, When>, CircuitsId> by_stage_;
   std::map<std::tuple<CircuitsId, DemandKey, bool>, Wiring> shares_;
 };
 

@@ -26,14 +26,18 @@ bool DemandTable::has_previous(int micro_batch) const {
   return micro_batch > 0 || use_.first_iteration > 0;
 }
 
+DemandKey DemandTable::history_key(int moe_layer, int copy) const {
+  DemandKey k = key(0, moe_layer, copy);
+  k.step -= use_.first_iteration > 0 ? 1 : 0;
+  return k;
+}
+
 DemandKey DemandTable::previous_key(int micro_batch, int moe_layer, int copy) const {
   CHECK(has_previous(micro_batch), "there is an earlier routing");
   if (micro_batch > 0) {
     return key(micro_batch - 1, moe_layer, copy);
   }
-  DemandKey k = key(0, moe_layer, copy);
-  --k.step;
-  return k;
+  return history_key(moe_layer, copy);
 }
 
 const Demand& DemandTable::at(const DemandKey& key) {

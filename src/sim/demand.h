@@ -38,6 +38,8 @@ class DemandTable {
   // The last routing of the same layer that was seen before `micro_batch`; valid only if
   // has_previous().
   bool has_previous(int micro_batch) const;
+  // The last routing before the iteration; the iteration's first if the trace starts with it.
+  DemandKey history_key(int moe_layer, int copy) const;
   DemandKey previous_key(int micro_batch, int moe_layer, int copy) const;
 
   // Computed on first use and kept.

@@ -40,9 +40,9 @@ Executor::Executor(const Study& study, const FabricSpec& spec, const Placement& 
     out_.regions[static_cast<std::size_t>(region)].end.resize(steps);
     out_.regions[static_cast<std::size_t>(region)].arrival.resize(steps);
     if (fabric.has_circuits()) {
-      // The job starts on circuits for its stage's summed demand.
-      regions_[static_cast<std::size_t>(region)].circuits =
-          book.for_stage(placement.stage_of(region), placement.copy_of(region));
+      // The region starts on circuits for what its stage was last seen to send.
+      regions_[static_cast<std::size_t>(region)].circuits = book.for_stage(
+          placement.stage_of(region), placement.copy_of(region), CircuitBook::When::kBefore);
     }
   }
 }
@@ -74,7 +74,11 @@ Execution Executor::run(const std::function<void(int64_t, int64_t)>& progress) {
       while (!wakes_.empty() && wakes_.top().time == now) {
         const Wake wake = wakes_.top();
         wakes_.pop();
-        wake.gradient ? start_gradient(wake.region) : resume(wake.region);
+        if (wake.gradient) {
+          start_gradient(wake.region);
+        } else {
+          resume(wake.region);
+        }
       }
     }
     if (progress && done_ - reported >= kProgressEvery) {
@@ -159,7 +163,7 @@ void Executor::begin_switch(int region, const Step& s) {
   CircuitsId wanted = r.circuits;
   switch (s.target) {
     case SwitchTarget::kStage:
-      wanted = book_.for_stage(stage, copy);
+      wanted = book_.for_stage(stage, copy, CircuitBook::When::kNow);
       break;
     case SwitchTarget::kExact:
       wanted = book_.for_layer(demand_key(region, s));
@@ -191,7 +195,7 @@ bool Executor::start_all_to_all(int region, const Step& s) {
   out_.expert_network_bytes += p.network_bytes;
   if (p.fixed) {
     const SimTime took = *p.fixed + p.latency;
-    out_.all_to_all_total += took;
+    out_.all_to_all_seconds += took.seconds();
     finish(region, r.now + took);
     return true;
   }
@@ -238,7 +242,7 @@ void Executor::complete(const Owner& owner, SimTime at) {
     case OwnerKind::kAllToAll: {
       Region& r = regions_[static_cast<std::size_t>(owner.index)];
       r.waiting = Waiting::kNo;
-      out_.all_to_all_total += at - r.now;
+      out_.all_to_all_seconds += (at - r.now).seconds();
       finish(owner.index, at);
       wake_at(at, owner.index);
       return;
@@ -255,8 +259,12 @@ void Executor::complete(const Owner& owner, SimTime at) {
 void Executor::deliver(const Owner& owner, SimTime at) {
   arrival(owner.index, owner.backward, owner.micro_batch) = at;
   Region& r = regions_[static_cast<std::size_t>(owner.index)];
-  if (r.waiting == Waiting::kMessage) {
-    // One wake-up only: it looks at whatever has arrived by then.
+  if (r.waiting != Waiting::kMessage) {
+    return;
+  }
+  const Step& awaited =
+      out_.programs[static_cast<std::size_t>(placement_.stage_of(owner.index))][r.next];
+  if (awaited.backward == owner.backward && awaited.micro_batch == owner.micro_batch) {
     r.waiting = Waiting::kNo;
     wake_at(later_of(at, r.now), owner.index);
   }

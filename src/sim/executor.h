@@ -37,7 +37,7 @@ struct Execution {
   std::vector<std::vector<Step>> programs;  // per stage
   std::vector<RegionTrace> regions;
   std::vector<StageTrace> stages;
-  SimTime all_to_all_total;  // over all all-to-alls of all regions
+  double all_to_all_seconds = 0;  // summed over all regions: beyond the range of SimTime
   int64_t all_to_all_count = 0;
   Bytes expert_bytes;
   Bytes expert_network_bytes;

@@ -39,8 +39,6 @@ class Fabric {
   virtual TransferPlan route_circuits(int region, std::span<const Message> messages,
                                       const Wiring& wiring, double bytes_per_unit) const;
   virtual bool has_circuits() const { return false; }
-  // NICs of a server that carry messages outside circuits.
-  virtual int packet_nics() const = 0;
 };
 
 // Directed capacity shares of a direct-connect topology between two servers, chosen by the caller
@@ -67,10 +65,16 @@ struct DirectConnect {
 };
 
 std::unique_ptr<Fabric> make_ideal(const Study& study, const Placement& placement);
-std::unique_ptr<Fabric> make_fat_tree(const Study& study, const FabricSpec& spec,
-                                      const Placement& placement);
-std::unique_ptr<Fabric> make_rail_optimized(const Study& study, const FabricSpec& spec,
-                                            const Placement& placement);
+// Fat-trees (oversubscribed or not) and rails whose NICs serve the ranks beside them.
+std::unique_ptr<Fabric> make_pinned_tree(const Study& study, const FabricSpec& spec,
+                                         const Placement& placement);
+std::unique_ptr<Fabric> make_pinned_rails(const Study& study, const FabricSpec& spec,
+                                          const Placement& placement);
+// The same with all NICs of a server pooled.
+std::unique_ptr<Fabric> make_pooled_tree(const Study& study, const FabricSpec& spec,
+                                         const Placement& placement);
+std::unique_ptr<Fabric> make_pooled_rails(const Study& study, const FabricSpec& spec,
+                                          const Placement& placement);
 std::unique_ptr<Fabric> make_topoopt(const Study& study, const Placement& placement,
                                      DirectConnect topology);
 std::unique_ptr<Fabric> make_mixnet(const Study& study, const FabricSpec& spec,

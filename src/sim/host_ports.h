@@ -55,6 +55,12 @@ class NicPorts {
   Ports ports_;
 };
 
+// Servers whose NICs (`nics` of each) share a leaf switch: half of its ports face down, or with r :
+// 1 oversubscription r / (r + 1) of them.
+int servers_per_leaf(int nics, const FabricSpec& spec);
+// Capacity of all uplinks of one leaf.
+BitRate leaf_uplink(const Cluster& cluster, const FabricSpec& spec);
+
 // Links between two servers of a fat-tree whose leaves hold `servers_per_leaf`: 2 below one leaf,
 // 4 inside a pod, 6 through the core.
 class TreeHops {

@@ -7,6 +7,7 @@
 #include "core/workload.h"
 #include "sim/critical_path.h"
 #include "sim/executor.h"
+#include "sim/step_times.h"
 #include "sim/timeline.h"
 
 namespace mixnet::sim {
@@ -15,14 +16,17 @@ namespace {
 std::unique_ptr<Fabric> make_fabric(const Study& study, const FabricSpec& spec,
                                     const Placement& placement, DemandTable& demand,
                                     const IterationOptions& options) {
+  const bool pooled = study.network.nics == NicUse::kPooled;
   switch (spec.kind) {
     case FabricKind::kIdeal:
       return make_ideal(study, placement);
     case FabricKind::kFatTree:
     case FabricKind::kFatTreeOversubscribed:
-      return make_fat_tree(study, spec, placement);
+      return pooled ? make_pooled_tree(study, spec, placement)
+                    : make_pinned_tree(study, spec, placement);
     case FabricKind::kRailOptimized:
-      return make_rail_optimized(study, spec, placement);
+      return pooled ? make_pooled_rails(study, spec, placement)
+                    : make_pinned_rails(study, spec, placement);
     case FabricKind::kTopoOpt:
       CHECK(options.topology, "topoopt needs a topology policy");
       return make_topoopt(study, placement,
@@ -71,6 +75,18 @@ Bytes pipeline_bytes(const Study& study, const Placement& placement) {
          (2LL * p.micro_batches * (p.pp - 1) * placement.copies() * p.ep);
 }
 
+CircuitsId circuits_in_use(Cadence cadence, const DemandKey& key, CircuitBook& book) {
+  switch (cadence) {
+    case Cadence::kMicroBatch:
+      return book.for_layer(key);
+    case Cadence::kIteration:
+      return book.for_stage(0, 0, CircuitBook::When::kNow);
+    case Cadence::kNever:
+      return book.for_stage(0, 0, CircuitBook::When::kBefore);
+  }
+  CHECK(false, "unknown cadence");
+}
+
 // The first MoE layer of the first region, as demand and circuits for the pictures.
 void record_region(const Study& study, const Fabric& fabric, const FabricSpec& spec,
                    DemandTable& demand, CircuitBook& book, FabricResult& result) {
@@ -82,15 +98,37 @@ void record_region(const Study& study, const Fabric& fabric, const FabricSpec& s
     const DemandKey key = demand.key(0, moe_index(study.model, layer), 0);
     result.region_demand = demand.at(key).servers;
     if (fabric.has_circuits()) {
-      const bool per_layer = spec.mixnet.cadence == Cadence::kMicroBatch;
-      result.region_circuits =
-          book.circuits(per_layer ? book.for_layer(key) : book.for_stage(0, 0));
+      result.region_circuits = book.circuits(circuits_in_use(spec.mixnet.cadence, key, book));
     }
     return;
   }
 }
 
 }  // namespace
+
+double longest_iteration_s(const Study& study, const FabricSpec& fabric) {
+  const Parallelism& p = study.parallelism;
+  const double assignments =
+      static_cast<double>(p.tokens_per_micro_batch()) * study.model.top_k * p.ep;
+  const StepTimes times(study);
+  double compute = 0;
+  for (const Activity a : {Activity::kAttention, Activity::kGate, Activity::kExpert,
+                           Activity::kAddNorm, Activity::kDense, Activity::kTensor}) {
+    Step step;
+    step.activity = a;
+    step.layer = study.model.layers - 1;
+    step.experts = a == Activity::kTensor;
+    compute += times.compute(step, assignments).seconds() * 2;
+  }
+  const double copy = static_cast<double>(assignment_bytes(study.model, study.compute).count()) +
+                      static_cast<double>(study.network.packet_header.count());
+  const double nic = study.cluster.nic_rate.bytes_per_second();
+  const double latency = 16 * (study.network.link_latency + study.network.nvlink_latency).seconds();
+  const double exchange = 2 * assignments * copy / nic + latency;
+  const double dark = (fabric.mixnet.switch_time + fabric.mixnet.relink_time).seconds();
+  const double layer = (1 + study.compute.backward_factor) * compute + 4 * exchange + 4 * dark;
+  return layer * (study.model.layers + 2.0) * (p.micro_batches + p.pp);
+}
 
 FabricResult simulate_iteration(const Study& study, const FabricSpec& spec,
                                 const RoutingView& routing, const IterationOptions& options) {
@@ -121,8 +159,8 @@ FabricResult simulate_iteration(const Study& study, const FabricSpec& spec,
     result.traffic.gradient += gradient_sync(study, placement, stage).bytes;
   }
   if (execution.all_to_all_count > 0) {
-    result.mean_all_to_all =
-        SimTime::from_ps(execution.all_to_all_total.ps() / execution.all_to_all_count);
+    result.mean_all_to_all = SimTime::from_seconds(execution.all_to_all_seconds /
+                                                   static_cast<double>(execution.all_to_all_count));
   }
   record_region(study, *fabric, spec, demand, book, result);
   if (options.timeline) {

@@ -32,6 +32,11 @@ struct IterationOptions {
   bool timeline = true;  // fill lanes and spans of the first region
 };
 
+// An iteration that is at least as long as the simulated one, in seconds: everything one after the
+// other, all tokens on one rank, all bytes through one NIC, every switch in full. Simulated time
+// ends at 106 days (core/units.h); the caller refuses what could come near.
+double longest_iteration_s(const Study& study, const FabricSpec& fabric);
+
 // Simulates one iteration. The study has been checked (scenario), and the routing fits it. Fills
 // everything of the result but cost, performance per dollar and CPU time.
 FabricResult simulate_iteration(const Study& study, const FabricSpec& fabric,

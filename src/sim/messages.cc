@@ -39,39 +39,35 @@ Bytes ring_bytes(Bytes bytes, int n) {
       static_cast<int64_t>(std::ceil(2.0 * (n - 1) / n * static_cast<double>(bytes.count()))));
 }
 
-// Ring of the servers of a stage; every rank slot carries its share to the same slot next door.
-void add_dense_rings(const Placement& placement, int stage, Bytes gradients, GradientSync& sync) {
+// The ranks of one stage, which stand next to each other.
+struct StageRanks {
+  int first = 0;
+  int per_server = 1;
+  int servers = 1;
+};
+
+StageRanks stage_ranks(const Placement& placement, int stage) {
   const int ranks = placement.copies() * placement.expert_ranks();
-  const int first_rank = placement.rank(placement.region(stage, 0), 0);
   const int per_server = std::min(ranks, placement.ranks_per_server());
-  const int servers = ranks / per_server;
-  if (servers == 1) {
-    return;
-  }
-  const Bytes per_slot(ring_bytes(gradients, servers).count() / per_server + 1);
-  for (int s = 0; s < servers; ++s) {
-    for (int slot = 0; slot < per_server; ++slot) {
-      sync.messages.push_back({first_rank + s * per_server + slot,
-                               first_rank + (s + 1) % servers * per_server + slot, per_slot});
-    }
-  }
-  sync.ring_steps = std::max(sync.ring_steps, 2 * (servers - 1));
+  return {placement.rank(placement.region(stage, 0), 0), per_server, ranks / per_server};
 }
 
-void add_expert_rings(const Placement& placement, int stage, Bytes gradients, GradientSync& sync) {
-  const int copies = placement.copies();
-  if (copies == 1) {
+// A ring over servers that are `stride` apart, for each of the servers 0 .. stride - 1: the ranks
+// of a server carry equal parts of what it sends. `bytes` is what each server contributes.
+void add_rings(const StageRanks& ranks, int stride, Bytes bytes, GradientSync& sync) {
+  const int members = ranks.servers / stride;
+  if (members == 1) {
     return;
   }
-  const Bytes sent = ring_bytes(gradients, copies);
-  for (int copy = 0; copy < copies; ++copy) {
-    for (int e = 0; e < placement.expert_ranks(); ++e) {
-      sync.messages.push_back({placement.rank(placement.region(stage, copy), e),
-                               placement.rank(placement.region(stage, (copy + 1) % copies), e),
-                               sent});
+  const Bytes per_slot(ring_bytes(bytes, members).count() / ranks.per_server + 1);
+  for (int s = 0; s < ranks.servers; ++s) {
+    const int next = (s + stride) % ranks.servers;
+    for (int slot = 0; slot < ranks.per_server; ++slot) {
+      sync.messages.push_back({ranks.first + s * ranks.per_server + slot,
+                               ranks.first + next * ranks.per_server + slot, per_slot});
     }
   }
-  sync.ring_steps = std::max(sync.ring_steps, 2 * (copies - 1));
+  sync.ring_steps = std::max(sync.ring_steps, 2 * (members - 1));
 }
 
 }  // namespace
@@ -111,22 +107,26 @@ GradientSync gradient_sync(const Study& study, const Placement& placement, int s
   const Bytes dense(stage_dense_parameters(study.model, p.pp, stage) *
                     study.compute.gradient_bytes);
   const Bytes experts(rank_expert_parameters(study.model, p, stage) * study.compute.gradient_bytes);
+  const StageRanks ranks = stage_ranks(placement, stage);
+  // Copies of the experts that share a server, and servers of one copy.
+  const int local_copies = std::max(1, ranks.per_server / p.ep);
+  const int copy_servers = placement.region_servers();
   GradientSync sync;
-  add_dense_rings(placement, stage, dense, sync);
-  add_expert_rings(placement, stage, experts, sync);
+  add_rings(ranks, 1, dense, sync);
+  add_rings(ranks, copy_servers, experts * (ranks.per_server / local_copies), sync);
   for (const Message& m : sync.messages) {
     sync.bytes += m.bytes;
   }
-  // Ranks of one server hold equal dense gradients: a reduce-scatter before the rings and an
-  // all-gather after them, each half of an all-reduce over the server's ranks.
-  const int peers = std::min(p.dp * p.ep, placement.ranks_per_server());
-  const Bytes per_gpu(dense.count() / p.tp);
-  const SimTime both = nvlink_all_reduce_time(per_gpu, peers, study.cluster.gpu, study.network);
+  // Equal gradients inside a server: a reduce-scatter before the rings and an all-gather after
+  // them, each half of an all-reduce over the ranks that hold them.
+  const auto inside = [&](Bytes gradients, int peers) {
+    sync.bytes += peers > 1 ? ring_bytes(gradients, peers) * (int64_t{p.dp} * p.ep) : Bytes();
+    return nvlink_all_reduce_time(Bytes(gradients.count() / p.tp), peers, study.cluster.gpu,
+                                  study.network);
+  };
+  const SimTime both = inside(dense, ranks.per_server) + inside(experts, local_copies);
   sync.nvlink_reduce = SimTime::from_ps(both.ps() / 2);
   sync.nvlink_broadcast = both - sync.nvlink_reduce;
-  if (peers > 1) {
-    sync.bytes += ring_bytes(dense, peers) * (p.dp * p.ep);
-  }
   return sync;
 }
 

@@ -18,10 +18,11 @@ std::vector<Message> all_to_all_messages(const Study& study, const Placement& pl
 std::vector<Message> pipeline_messages(const Study& study, const Placement& placement, int region,
                                        int other);
 
-// The data-parallel all-reduce of one stage, hierarchical and with a ring per NIC: inside a server
-// the dense gradients are reduced over NVLink; the servers of the stage form rings, in which each
-// sends 2 (n - 1) / n of them to its neighbour over all NICs of its kind; expert gradients go
-// around the ring of their copies. Rings are pipelined, so all messages flow at once.
+// The data-parallel all-reduce of one stage, hierarchical and with a ring per NIC: equal gradients
+// are reduced over NVLink inside a server; then the servers that hold equal ones form rings (all
+// servers of the stage for dense parameters, the same server of every copy for experts), in which
+// each sends 2 (n - 1) / n of them to its neighbour over all packet NICs. Rings are pipelined, so
+// all messages flow at once.
 struct GradientSync {
   std::vector<Message> messages;
   SimTime nvlink_reduce;     // before the rings

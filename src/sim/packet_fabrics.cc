@@ -1,4 +1,4 @@
-// Fabrics of packet switches at the granularity of NIC groups: fat-trees, rail-optimized, ideal.
+// Packet switches with NICs pinned to ranks, and the ideal network.
 #include <algorithm>
 #include <map>
 
@@ -9,31 +9,16 @@
 namespace mixnet::sim {
 namespace {
 
-// Servers whose NICs share a leaf switch: half of its ports face down, or with r : 1
-// oversubscription r / (r + 1) of them.
-int servers_per_leaf(const Study& study, const FabricSpec& spec) {
-  const double down = spec.switch_radix * spec.oversubscription / (spec.oversubscription + 1.0);
-  return std::max(1, static_cast<int>(down) / study.cluster.nics_per_server);
-}
-
-BitRate leaf_uplink(const Study& study, const FabricSpec& spec) {
-  return BitRate::from_bps(static_cast<int64_t>(
-      static_cast<double>(study.cluster.nic_rate.bps()) * study.cluster.nics_per_server *
-      servers_per_leaf(study, spec) / spec.oversubscription));
-}
-
 // What the fabrics with per-rank NICs share: NVLink inside a server, NIC ports outside.
 class RankLevelFabric : public Fabric {
  public:
   RankLevelFabric(const Study& study, const Placement& placement)
       : network_(study.network),
-        nics_(study.cluster.nics_per_server),
         placement_(placement),
         nvlink_(table_, placement.ranks(), nvlink_rate(study, placement.gpus_per_rank())),
         ports_(table_, study, placement) {}
 
   const std::vector<BitRate>& links() const override { return table_.capacity(); }
-  int packet_nics() const override { return nics_; }
 
   TransferPlan route(std::span<const Message> messages) const override {
     TransferPlan plan;
@@ -57,7 +42,6 @@ class RankLevelFabric : public Fabric {
   int group(int rank) const { return placement_.nic_group_of_slot(placement_.slot_of(rank)); }
 
   NetworkSettings network_;
-  int nics_;
   Placement placement_;
   LinkTable table_;
   Ports nvlink_;
@@ -66,13 +50,13 @@ class RankLevelFabric : public Fabric {
 
 // Ideal spraying makes a non-blocking core invisible: only NIC ports and, where they are thinner,
 // leaf uplinks constrain a flow.
-class FatTree final : public RankLevelFabric {
+class PinnedTree final : public RankLevelFabric {
  public:
-  FatTree(const Study& study, const FabricSpec& spec, const Placement& placement)
+  PinnedTree(const Study& study, const FabricSpec& spec, const Placement& placement)
       : RankLevelFabric(study, placement),
-        hops_(servers_per_leaf(study, spec), spec.switch_radix),
+        hops_(servers_per_leaf(study.cluster.nics_per_server, spec), spec.switch_radix),
         thin_(spec.oversubscription > 1),
-        leaf_(table_, hops_.leaf(placement.servers() - 1) + 1, leaf_uplink(study, spec)) {}
+        leaf_(table_, hops_.leaf(placement.servers() - 1) + 1, leaf_uplink(study.cluster, spec)) {}
 
  private:
   void add_network_flow(TransferPlan& plan, const Message& m) const override {
@@ -95,9 +79,9 @@ class FatTree final : public RankLevelFabric {
 
 // NIC group g of every server hangs on rail g. Traffic to a rank behind another NIC group first
 // crosses NVLink to the local rank on the destination's rail, so that it stays on one rail.
-class RailOptimized final : public RankLevelFabric {
+class PinnedRails final : public RankLevelFabric {
  public:
-  RailOptimized(const Study& study, const FabricSpec& spec, const Placement& placement)
+  PinnedRails(const Study& study, const FabricSpec& spec, const Placement& placement)
       : RankLevelFabric(study, placement),
         // A leaf serves one rail: half of its ports face as many servers.
         hops_(spec.switch_radix / 2 / placement.nics_per_group(), spec.switch_radix) {}
@@ -130,13 +114,11 @@ class Ideal final : public Fabric {
  public:
   Ideal(const Study& study, const Placement& placement)
       : network_(study.network),
-        nics_(study.cluster.nics_per_server),
         placement_(placement),
         server_rate_(study.cluster.nic_rate * study.cluster.nics_per_server),
         rank_rate_(nvlink_rate(study, placement.gpus_per_rank())) {}
 
   const std::vector<BitRate>& links() const override { return no_links_; }
-  int packet_nics() const override { return nics_; }
 
   TransferPlan route(std::span<const Message> messages) const override {
     Loads server;
@@ -171,7 +153,6 @@ class Ideal final : public Fabric {
   };
 
   NetworkSettings network_;
-  int nics_;
   Placement placement_;
   BitRate server_rate_;
   BitRate rank_rate_;
@@ -184,14 +165,14 @@ std::unique_ptr<Fabric> make_ideal(const Study& study, const Placement& placemen
   return std::make_unique<Ideal>(study, placement);
 }
 
-std::unique_ptr<Fabric> make_fat_tree(const Study& study, const FabricSpec& spec,
-                                      const Placement& placement) {
-  return std::make_unique<FatTree>(study, spec, placement);
+std::unique_ptr<Fabric> make_pinned_tree(const Study& study, const FabricSpec& spec,
+                                         const Placement& placement) {
+  return std::make_unique<PinnedTree>(study, spec, placement);
 }
 
-std::unique_ptr<Fabric> make_rail_optimized(const Study& study, const FabricSpec& spec,
-                                            const Placement& placement) {
-  return std::make_unique<RailOptimized>(study, spec, placement);
+std::unique_ptr<Fabric> make_pinned_rails(const Study& study, const FabricSpec& spec,
+                                          const Placement& placement) {
+  return std::make_unique<PinnedRails>(study, spec, placement);
 }
 
 }  // namespace mixnet::sim

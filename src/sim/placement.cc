@@ -16,6 +16,9 @@ Placement::Placement(const Parallelism& layout, const Cluster& cluster)
   CHECK(cluster.gpus_per_server % layout.tp == 0, "tp divides the GPUs of a server");
   CHECK(layout.ep % ranks_per_server_ == 0 || ranks_per_server_ % layout.ep == 0,
         "expert ranks fill whole servers or an equal share of one");
+  const int stage = layout.dp * layout.ep;
+  CHECK(stage % ranks_per_server_ == 0 || ranks_per_server_ % stage == 0,
+        "stages fill whole servers or an equal share of one");
 }
 
 }  // namespace mixnet::sim

@@ -78,7 +78,11 @@ class Builder {
     }
     for (int i = 0; i < layers_.count; ++i) {
       const int layer = layers_.first + i;
-      model_.is_moe(layer) ? forward_moe(layer) : forward_dense(layer);
+      if (model_.is_moe(layer)) {
+        forward_moe(layer);
+      } else {
+        forward_dense(layer);
+      }
     }
     if (last_stage()) {
       compute(Activity::kDense, -1);
@@ -128,7 +132,11 @@ class Builder {
     }
     switch_for_next_moe(layers_.first + layers_.count);
     for (int layer = layers_.first + layers_.count - 1; layer >= layers_.first; --layer) {
-      model_.is_moe(layer) ? backward_moe(layer) : backward_dense(layer);
+      if (model_.is_moe(layer)) {
+        backward_moe(layer);
+      } else {
+        backward_dense(layer);
+      }
     }
     if (stage_ > 0) {
       add(StepKind::kSend, -1);

@@ -1,6 +1,6 @@
-// Fabrics at the granularity of servers: a delegation GPU gathers over NVLink what its server
-// sends to another one. MixNet (regional circuits beside an electrical fat-tree) and TopoOpt
-// (one-shot direct-connect topology).
+// Fabrics with pooled NICs: a delegation GPU gathers over NVLink what its server sends to another
+// one, and one there scatters it. Fat-trees and rails, MixNet (regional circuits beside an
+// electrical fat-tree) and TopoOpt (one-shot direct-connect topology), all with the same host side.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -38,7 +38,11 @@ class ServerLevelFabric : public Fabric {
       const int src = placement_.server_of(m.src_rank);
       const int dst = placement_.server_of(m.dst_rank);
       if (src == dst) {
-        plan.flows.push_back({{{nvlink_.out(m.src_rank)}, {nvlink_.in(m.dst_rank)}}, m.bytes});
+        plan.flows.push_back({{{nvlink_.out(m.src_rank)},
+                               {pool_.out(src)},
+                               {pool_.in(src)},
+                               {nvlink_.in(m.dst_rank)}},
+                              m.bytes});
         plan.latency = later_of(plan.latency, network_.nvlink_latency);
       } else {
         sums[{src, dst}] += m.bytes;
@@ -47,12 +51,16 @@ class ServerLevelFabric : public Fabric {
     return sums;
   }
 
-  // A flow between two servers over `network`, gathered and scattered over NVLink.
-  void add_flow(TransferPlan& plan, int src, int dst, Bytes bytes,
-                std::vector<LinkShare> network) const {
-    network.push_back({pool_.out(src)});
-    network.push_back({pool_.in(dst)});
+  // A flow between two servers over `network`, with the latency of that part. Gathering and
+  // scattering cross the NVLink switch of their server once each.
+  void add_flow(TransferPlan& plan, std::pair<int, int> pair, Bytes bytes,
+                std::vector<LinkShare> network, SimTime latency) const {
+    for (const int server : {pair.first, pair.second}) {
+      network.push_back({pool_.out(server)});
+      network.push_back({pool_.in(server)});
+    }
     plan.flows.push_back({std::move(network), wire_bytes(bytes, network_)});
+    plan.latency = later_of(plan.latency, latency + network_.nvlink_latency * 2);
   }
 
   NetworkSettings network_;
@@ -65,16 +73,12 @@ class ServerLevelFabric : public Fabric {
 class TopoOpt final : public ServerLevelFabric {
  public:
   TopoOpt(const Study& study, const Placement& placement, DirectConnect topology)
-      : ServerLevelFabric(study, placement),
-        nics_(study.cluster.nics_per_server),
-        topology_(std::move(topology)) {
+      : ServerLevelFabric(study, placement), topology_(std::move(topology)) {
     for (const DirectConnect::Link& link : topology_.links) {
       const LinkId id = table_.add(1, study.cluster.nic_rate * link.count);
       first_link_ = first_link_.valid() ? first_link_ : id;
     }
   }
-
-  int packet_nics() const override { return nics_; }
 
   TransferPlan route(std::span<const Message> messages) const override {
     TransferPlan plan;
@@ -84,9 +88,9 @@ class TopoOpt final : public ServerLevelFabric {
       for (const DirectConnect::Share& share : route.shares) {
         path.push_back({offset(first_link_, share.link), share.fraction});
       }
-      add_flow(plan, pair.first, pair.second, bytes, std::move(path));
-      plan.latency = later_of(plan.latency, network_.link_latency * (2LL * route.hops) +
-                                                network_.nvlink_latency * (route.hops - 1));
+      add_flow(
+          plan, pair, bytes, std::move(path),
+          network_.link_latency * (2LL * route.hops) + network_.nvlink_latency * (route.hops - 1));
     }
     return plan;
   }
@@ -102,34 +106,71 @@ class TopoOpt final : public ServerLevelFabric {
     return *it;
   }
 
-  int nics_;
   DirectConnect topology_;
   LinkId first_link_;
 };
 
-class Mixnet final : public ServerLevelFabric {
- public:
-  Mixnet(const Study& study, const FabricSpec& spec, const Placement& placement)
-      : ServerLevelFabric(study, placement),
-        eps_nics_(study.cluster.nics_per_server - spec.mixnet.alpha),
-        eps_(table_, placement.servers(), study.cluster.nic_rate * eps_nics_),
-        hops_(spec.switch_radix / 2 / std::max(1, eps_nics_), spec.switch_radix),
-        region_servers_(placement.region_servers()),
-        circuits_(table_.add(placement.regions() * region_servers_ * region_servers_,
-                             study.cluster.nic_rate)) {
-    CHECK(eps_nics_ > 0, "a server keeps at least one electrical NIC");
-  }
+// An electrical tree to which every server is joined by `nics` of its NICs.
+struct TreeShape {
+  int nics = 0;
+  int servers_per_leaf = 1;
+  bool thin_uplinks = false;
+};
 
-  int packet_nics() const override { return eps_nics_; }
-  bool has_circuits() const override { return region_servers_ > 1; }
+class PooledTree : public ServerLevelFabric {
+ public:
+  PooledTree(const Study& study, const FabricSpec& spec, const Placement& placement,
+             const TreeShape& shape)
+      : ServerLevelFabric(study, placement),
+        hops_(shape.servers_per_leaf, spec.switch_radix),
+        thin_(shape.thin_uplinks),
+        nics_(table_, placement.servers(), study.cluster.nic_rate * shape.nics),
+        leaf_(table_, hops_.leaf(placement.servers() - 1) + 1, leaf_uplink(study.cluster, spec)) {}
 
   TransferPlan route(std::span<const Message> messages) const override {
     TransferPlan plan;
     for (const auto& [pair, bytes] : between_servers(messages, plan)) {
-      add_electrical(plan, pair.first, pair.second, bytes);
+      add_electrical(plan, pair, bytes);
     }
     return plan;
   }
+
+ protected:
+  void add_electrical(TransferPlan& plan, std::pair<int, int> pair, Bytes bytes) const {
+    if (bytes.count() == 0) {
+      return;
+    }
+    const auto [src, dst] = pair;
+    std::vector<LinkShare> path{{nics_.out(src)}, {nics_.in(dst)}};
+    if (thin_ && hops_.leaf(src) != hops_.leaf(dst)) {
+      path.push_back({leaf_.out(hops_.leaf(src))});
+      path.push_back({leaf_.in(hops_.leaf(dst))});
+    }
+    add_flow(plan, pair, bytes, std::move(path), network_.link_latency * hops_.between(src, dst));
+  }
+
+ private:
+  TreeHops hops_;
+  bool thin_;
+  Ports nics_;
+  Ports leaf_;
+};
+
+TreeShape electrical_part(const Study& study, const FabricSpec& spec) {
+  const int nics = study.cluster.nics_per_server - spec.mixnet.alpha;
+  CHECK(nics > 0, "a server keeps at least one electrical NIC");
+  return {nics, spec.switch_radix / 2 / nics, false};
+}
+
+class Mixnet final : public PooledTree {
+ public:
+  Mixnet(const Study& study, const FabricSpec& spec, const Placement& placement)
+      : PooledTree(study, spec, placement, electrical_part(study, spec)),
+        region_servers_(placement.region_servers()),
+        circuits_(table_.add(placement.regions() * region_servers_ * region_servers_,
+                             study.cluster.nic_rate)) {}
+
+  bool has_circuits() const override { return region_servers_ > 1; }
 
   TransferPlan route_circuits(int region, std::span<const Message> messages, const Wiring& wiring,
                               double bytes_per_unit) const override {
@@ -143,7 +184,7 @@ class Mixnet final : public ServerLevelFabric {
                           bytes_per_unit);
         };
         add_optical(plan, region, {i, j}, at(wiring.circuit), wiring);
-        add_electrical(plan, base + i, base + j, at(wiring.eps));
+        add_electrical(plan, {base + i, base + j}, at(wiring.eps));
       }
     }
     for (const RelayShare& relay : wiring.relay) {
@@ -166,20 +207,12 @@ class Mixnet final : public ServerLevelFabric {
     return {offset(circuits_, (region * region_servers_ + i) * region_servers_ + j), 1.0 / count};
   }
 
-  void add_electrical(TransferPlan& plan, int src, int dst, Bytes bytes) const {
-    if (bytes.count() > 0) {
-      add_flow(plan, src, dst, bytes, {{eps_.out(src)}, {eps_.in(dst)}});
-      plan.latency = later_of(plan.latency, network_.link_latency * hops_.between(src, dst));
-    }
-  }
-
   void add_optical(TransferPlan& plan, int region, std::pair<int, int> pair, Bytes bytes,
                    const Wiring& wiring) const {
     if (bytes.count() > 0) {
       const int base = placement_.first_server(region);
-      add_flow(plan, base + pair.first, base + pair.second, bytes,
-               {circuit(region, pair.first, pair.second, wiring)});
-      plan.latency = later_of(plan.latency, network_.link_latency * 2);
+      add_flow(plan, {base + pair.first, base + pair.second}, bytes,
+               {circuit(region, pair.first, pair.second, wiring)}, network_.link_latency * 2);
     }
   }
 
@@ -187,23 +220,36 @@ class Mixnet final : public ServerLevelFabric {
                  const Wiring& wiring) const {
     if (bytes.count() > 0) {
       const int base = placement_.first_server(region);
-      add_flow(plan, base + relay.src, base + relay.dst, bytes,
+      add_flow(plan, {base + relay.src, base + relay.dst}, bytes,
                {circuit(region, relay.src, relay.via, wiring),
                 {pool_.in(base + relay.via)},
                 {pool_.out(base + relay.via)},
-                circuit(region, relay.via, relay.dst, wiring)});
-      plan.latency = later_of(plan.latency, network_.link_latency * 4 + network_.nvlink_latency);
+                circuit(region, relay.via, relay.dst, wiring)},
+               network_.link_latency * 4 + network_.nvlink_latency);
     }
   }
 
-  int eps_nics_;
-  Ports eps_;
-  TreeHops hops_;
   int region_servers_;
   LinkId circuits_;
 };
 
 }  // namespace
+
+std::unique_ptr<Fabric> make_pooled_tree(const Study& study, const FabricSpec& spec,
+                                         const Placement& placement) {
+  const int nics = study.cluster.nics_per_server;
+  return std::make_unique<PooledTree>(
+      study, spec, placement,
+      TreeShape{nics, servers_per_leaf(nics, spec), spec.oversubscription > 1});
+}
+
+std::unique_ptr<Fabric> make_pooled_rails(const Study& study, const FabricSpec& spec,
+                                          const Placement& placement) {
+  // A leaf serves one rail: half of its ports face as many servers.
+  return std::make_unique<PooledTree>(
+      study, spec, placement,
+      TreeShape{study.cluster.nics_per_server, spec.switch_radix / 2, false});
+}
 
 std::unique_ptr<Fabric> make_topoopt(const Study& study, const Placement& placement,
                                      DirectConnect topology) {
