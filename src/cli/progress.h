@@ -17,6 +17,8 @@ class Progress {
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
+  Progress(Progress&&) = delete;
+  Progress& operator=(Progress&&) = delete;
 
   // `done` of `total` pieces of work, 0 <= done <= total, total > 0.
   void update(int64_t done, int64_t total);
