@@ -182,7 +182,8 @@ void print_switches() {
     const std::string least = time_text(entry.switch_min);
     const std::string most = time_text(entry.switch_max);
     fmt::print("{:<16}{:>6}{:>18}{}   {}\n", entry.info.name, entry.ports,
-               least == most ? least : least + " - " + most, served, entry.info.note);
+               least == most ? least : fmt::format("{} - {}", least, most), served,
+               entry.info.note);
   }
 }
 

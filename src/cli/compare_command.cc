@@ -41,8 +41,8 @@ Status write_reports(const std::string& out, const Comparison& comparison,
 }
 
 // One bar per fabric, drawn as the simulation moves on.
-CompareProgress progress_bars(std::shared_ptr<std::optional<Progress>> bar,
-                              std::shared_ptr<std::string> current) {
+CompareProgress progress_bars(const std::shared_ptr<std::optional<Progress>>& bar,
+                              const std::shared_ptr<std::string>& current) {
   return [bar, current](const std::string& fabric, int64_t done, int64_t total) {
     if (!bar->has_value() || *current != fabric) {
       bar->emplace("simulating " + fabric);

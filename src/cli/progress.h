@@ -9,10 +9,7 @@ namespace mixnet::cli {
 
 // Progress of long work on standard error. On a terminal a bar, redrawn in place at most ten times
 // a second and erased at the end; elsewhere a line every five seconds, so that short work leaves
-// logs alone. For one thread.
-//
-//   Progress progress("simulating");
-//   for (...) { progress.update(done, total); ... }
+// logs alone. Call update() after every piece of work. For one thread.
 class Progress {
  public:
   // `out` stays open for the life of the object.
@@ -20,6 +17,8 @@ class Progress {
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
+  Progress(Progress&&) = delete;
+  Progress& operator=(Progress&&) = delete;
 
   // `done` of `total` pieces of work, 0 <= done <= total, total > 0.
   void update(int64_t done, int64_t total);

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "report/comparison_test_support.h"
 #include "report/format.h"
-#include "report/sample_comparison.h"
 
 namespace mixnet::report {
 namespace {

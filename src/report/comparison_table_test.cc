@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "report/sample_comparison.h"
+#include "report/comparison_test_support.h"
 
 namespace mixnet::report {
 namespace {

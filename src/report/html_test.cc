@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "report/comparison_json.h"
-#include "report/sample_comparison.h"
+#include "report/comparison_test_support.h"
 #include "report/web_assets.h"
 
 namespace mixnet::report {

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "report/sample_comparison.h"
+#include "report/comparison_test_support.h"
 
 namespace mixnet::report {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/sample_comparison.h"
+#include "report/comparison_test_support.h"
 
 namespace mixnet::report {
 namespace {

@@ -286,7 +286,7 @@ void Executor::region_done(int region) {
 void Executor::start_gradient(int stage) {
   StageTrace& trace = out_.stages[static_cast<std::size_t>(stage)];
   const GradientSync sync = gradient_sync(study_, placement_, stage);
-  TransferPlan plan = fabric_.route(sync.messages);
+  const TransferPlan plan = fabric_.route(sync.messages);
   // The rings' pipeline fills hop by hop, and NVLink phases stand before and after them; both are
   // charged as latency since nothing else runs on the stage by then.
   const SimTime around =
@@ -295,7 +295,7 @@ void Executor::start_gradient(int stage) {
     trace.end = trace.ready + plan.fixed.value_or(SimTime()) + around;
     return;
   }
-  network_.start(std::move(plan.flows), trace.ready);
+  network_.start(plan.flows, trace.ready);
   owners_.push_back(Owner{OwnerKind::kGradient, stage, false, 0, around});
 }
 
@@ -303,7 +303,8 @@ DemandKey Executor::demand_key(int region, const Step& s) const {
   return demand_.key(s.micro_batch, moe_index(study_.model, s.layer), placement_.copy_of(region));
 }
 
-Executor::Prepared Executor::prepare(const std::vector<Message>& messages, TransferPlan plan) {
+Executor::Prepared Executor::prepare(const std::vector<Message>& messages,
+                                     const TransferPlan& plan) {
   Prepared p;
   for (const Message& m : messages) {
     p.bytes += m.bytes;
@@ -315,7 +316,7 @@ Executor::Prepared Executor::prepare(const std::vector<Message>& messages, Trans
   if (plan.fixed || plan.flows.empty()) {
     p.fixed = plan.fixed.value_or(SimTime());
   } else {
-    p.flows = network_.define(std::move(plan.flows));
+    p.flows = network_.define(plan.flows);
   }
   return p;
 }

@@ -100,7 +100,7 @@ class Executor {
   void complete(const Owner& owner, SimTime at);
   void deliver(const Owner& owner, SimTime at);
 
-  Prepared prepare(const std::vector<Message>& messages, TransferPlan plan);
+  Prepared prepare(const std::vector<Message>& messages, const TransferPlan& plan);
   const Prepared& all_to_all(int region, const Step& step);
   const Prepared& pipeline(int region, int other);
   DemandKey demand_key(int region, const Step& step) const;

@@ -49,7 +49,8 @@ class TemplateStore {
  private:
   std::vector<FlowTemplate> templates_;
   std::vector<FlowShape> shapes_;
-  std::unordered_multimap<uint64_t, int32_t> shape_by_hash_;  // looked up only, never iterated
+  // unordered: only looked up, and a shape is stored once, so at most one entry matches.
+  std::unordered_multimap<uint64_t, int32_t> shape_by_hash_;
 };
 
 }  // namespace mixnet::sim

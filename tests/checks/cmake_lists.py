@@ -17,10 +17,10 @@ SOURCE_KEYWORDS = {"FILES", "PUBLIC", "PRIVATE", "INTERFACE", "FILE_SET", "BASE_
 
 
 def commands(text):
-    """(command, arguments) in order; comments are dropped."""
+    """(command, arguments) in order; comments are dropped, "a;b" is two arguments."""
     code = re.sub(r"#[^\n]*", "", text)
     for match in _COMMAND.finditer(code):
-        yield match.group(1).lower(), match.group(2).replace('"', " ").split()
+        yield match.group(1).lower(), re.sub('[";]', " ", match.group(2)).split()
 
 
 def keyword_lists(arguments, keywords):

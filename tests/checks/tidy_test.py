@@ -46,6 +46,11 @@ class Tidy(unittest.TestCase):
             (finding,) = tree.findings(tidy.check)
         self.assertEqual(finding.path, "src/plan/p_test.cc")
 
+    def test_registered_in_a_list_with_semicolons(self):
+        text = GOOD["src/plan/CMakeLists.txt"] + 'add_tests(x fast "q_test.cc;r_test.cc")\n'
+        with Tree({"src/plan/CMakeLists.txt": text, "src/plan/r_test.cc": ""}) as tree:
+            self.assertEqual(tree.findings(tidy.check), [])
+
     def test_same_name_in_another_module_does_not_count(self):
         self.expect("src/core/p.cc", "", "dead")
 

@@ -1,4 +1,4 @@
-#include "report/sample_comparison.h"
+#include "report/comparison_test_support.h"
 
 #include <cstddef>
 #include <utility>
