@@ -78,6 +78,26 @@ TEST(Compare, RewiringPaysWhenItIsFree) {
   EXPECT_GT(relink.iteration.seconds(), 0.9 * 5.67 * static_cast<double>(relink.switches));
 }
 
+TEST(Compare, RefusesWhatSimulatedTimeCannotHold) {
+  const auto scenario =
+      scenario::read_scenario(std::string(MIXNET_SOURCE_DIR) + "/examples/prototype-32gpu.toml",
+                              {"mixnet.relink_time=86400s", "parallelism.micro_batches=1000"});
+  ASSERT_TRUE(scenario.ok()) << scenario.error().text();
+  const auto routing = scenario::load_routing(*scenario);
+  ASSERT_TRUE(routing.ok());
+  const Result<Comparison> comparison = compare(*scenario, routing->view(), nullptr);
+  ASSERT_FALSE(comparison.ok());
+  EXPECT_NE(comparison.error().message.find("beyond the range"), std::string::npos);
+}
+
+TEST(Compare, RefusesADirectTopologyOfOneNicEach) {
+  const auto scenario =
+      scenario::read_scenario(std::string(MIXNET_SOURCE_DIR) + "/examples/prototype-32gpu.toml",
+                              {"cluster.nics_per_server=1", "mixnet.alpha=0"});
+  ASSERT_FALSE(scenario.ok());
+  EXPECT_NE(scenario.error().message.find("cannot be connected"), std::string::npos);
+}
+
 // The measured H800 layer: 78 ms of attention and 148 ms of experts in each of 32 layers, forward
 // once and backward twice as long, 8 micro-batches through 4 stages (11 passes of 8 layers).
 TEST(Compare, MeasuredLayerIsUsedUnchanged) {

@@ -87,7 +87,7 @@ std::vector<int32_t> starting_order(const FlowSet& set) {
 const char* const kFluidNote =
     "The fluid network sprays ideally and leaves out queues, losses, pacing and transport start-up."
     " Its largest completion (headers on) against packet simulation: skewed MoE 1.5 % lower, random"
-    " fan-out 2.7 % lower, 64 KiB all-to-all 7-15 % lower, permutations 24-27 % lower.";
+    " fan-out 2.3 % lower, 64 KiB all-to-all 8-13 % lower, permutations 20-24 % lower.";
 
 Bytes wire_bytes(Bytes payload, const FlowRunOptions& options) {
   if (!options.headers || options.topology == FabricKind::kIdeal) {

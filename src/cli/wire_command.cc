@@ -159,8 +159,10 @@ void print_table(const plan::WireProblem& problem, const Wiring& wiring, Allocat
   line("bound", wiring.bound, "  no wiring is faster");
   line("bound without relay", plan::no_relay_bound(problem), "");
   const double ratio = plan::reported_ratio(problem, wiring, allocator);
-  fmt::print("{:<22}{:>14}\n\n", "ratio",
-             std::isfinite(ratio) ? fmt::format("{:.3f}", ratio) : "infinite");
+  const bool added = allocator == Allocator::kAlgorithm1 || allocator == Allocator::kReleased;
+  fmt::print("{:<22}{:>14}{}\n\n", "ratio",
+             std::isfinite(ratio) ? fmt::format("{:.3f}", ratio) : "infinite",
+             added ? "  to the bound of both directions added, as this rule sees demand" : "");
   fmt::print("{}: {}\n", allocator_name(allocator), verdict(wiring, allocator));
 }
 

@@ -39,11 +39,11 @@ Which fabric: fat-tree has the shortest iteration of those compared, 10.19 s (1.
 mixnet-never has the best performance per dollar, 2.100× that of fat-tree (iteration 9.0 % longer
 than fat-tree, network $1.270M against $2.906M).
 Is re-wiring worth it here: no difference for mixnet, its iteration is within 1 % of mixnet-never,
-which is wired once (800.0 ms of switching on the critical path; one region switches 64 times, 1.600
-s in all).
+which is wired once (800.0 ms of switching on the critical path, which crosses the regions of all
+stages; one region switches 64 times, 1.600 s of its own).
 Is re-wiring worth it here: no for mixnet-relink, its iteration is 3.7× as long as mixnet-never,
-which is wired once (30.40 s of switching on the critical path; one region switches 64 times, 364.5
-s in all).
+which is wired once (30.40 s of switching on the critical path, which crosses the regions of all
+stages; one region switches 64 times, 364.5 s of its own).
 
 What the figures leave out:
 - Congestion control, packet loss and retransmission are not modelled by the fluid network.

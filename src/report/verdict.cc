@@ -84,9 +84,10 @@ std::string which_fabric(const std::vector<const FabricResult*>& candidates, Sim
 
 std::string switching_text(const FabricResult& fabric) {
   return duration_text(fabric.exposed_switching) +
-         " of switching on the critical path; one region switches " +
+         " of switching on the critical path, which crosses the regions of all stages; one "
+         "region switches " +
          std::to_string(fabric.switches) + (fabric.switches == 1 ? " time" : " times") + ", " +
-         duration_text(fabric.switching_total) + " in all";
+         duration_text(fabric.switching_total) + " of its own";
 }
 
 std::string worth_of(const FabricResult& rewired, const FabricResult& wired_once) {
@@ -133,6 +134,11 @@ std::vector<std::string> verdict(const Comparison& comparison) {
   for (const FabricResult* fabric : rewired) {
     sentences.push_back(reference == nullptr ? worth_unknown(*fabric)
                                              : worth_of(*fabric, *reference));
+  }
+  if (rewired.empty() && wired_once.size() > 1) {
+    sentences.push_back(
+        "Is re-wiring worth it here: there was nothing to re-wire, as every circuit that a layer "
+        "wanted was already there.");
   }
   return sentences;
 }

@@ -70,10 +70,17 @@ TEST(Verdict, RewiringIsSetAgainstTheBestWiredOnce) {
   ASSERT_EQ(sentences.size(), 4u);
   EXPECT_EQ(sentences[1],
             "Is re-wiring worth it here: yes for fast, its iteration is 25.0 % shorter than once, "
-            "which is wired once (200.0 ms of switching on the critical path; one region switches "
-            "14 times, 650.0 ms in all).");
+            "which is wired once (200.0 ms of switching on the critical path, which crosses the "
+            "regions of all stages; one region switches 14 times, 650.0 ms of its own).");
   EXPECT_THAT(sentences[2], HasSubstr("no difference for same, its iteration is within 1 % of"));
   EXPECT_THAT(sentences[3], HasSubstr(": no for relink, its iteration is 4.5× as long as once"));
+}
+
+TEST(Verdict, SaysWhenNothingHadToMove) {
+  const auto sentences =
+      verdict(of({fabric("mixnet", "mixnet", 2000, 100), fabric("once", "mixnet", 2000, 100)}));
+  ASSERT_EQ(sentences.size(), 2u);
+  EXPECT_THAT(sentences[1], HasSubstr("nothing to re-wire"));
 }
 
 TEST(Verdict, DoesNotAnswerWithoutAPartner) {

@@ -77,6 +77,17 @@ std::string replaced(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
+TEST_F(ScenarioBadInput, EndlessDottedKeysAreRefused) {
+  std::string key = "a";
+  for (int i = 0; i < 200'000; ++i) {
+    key += ".a";
+  }
+  const Result<Scenario> scenario = read("seed = 1\n" + key + " = 1\n");
+  ASSERT_FALSE(scenario.ok());
+  EXPECT_EQ(scenario.error().where, at(2));
+  EXPECT_THAT(scenario.error().message, HasSubstr("dots in one line"));
+}
+
 struct Case {
   const char* from;  // replaced in kGood ...
   const char* to;    // ... by this
@@ -153,6 +164,9 @@ const Case kFitCases[] = {
     {"switch_time = \"25ms\"", "relink_time = \"soon\"", 26, "a time like \"5.67s\""},
     {"\"micro-batch\"", "\"hourly\"", 28, "`micro-batch`, `iteration` or `never`"},
     {"cadence = \"micro-batch\"", "allocator = \"relay\"", 28, "`algorithm1`, `released` or"},
+    {"packet_payload = \"4096B\"", "nics = \"shared\"", 19, "`pooled` or `pinned`"},
+    {"name = \"mixnet\"", "name = \"mixnet\"\nlabel = \"fat-tree\"", 33, "another fabric"},
+    {"name = \"mixnet\"", "name = \"mixnet\"\nlabel = \"a\\u0007b\"", 33, "printable text"},
     {"name = \"fat-tree\"", "name = \"fat-treee\"", 30, "`fat-tree-oversubscribed`"},
     {"name = \"fat-tree\"", "name = \"fat-tree\"\nalpha = 3", 31, "only for `mixnet`"},
     {"name = \"fat-tree\"", "name = \"fat-tree\"\noversubscription = 3", 31, "only for"},

@@ -67,6 +67,52 @@ TEST(Iteration, EqualInputsGiveEqualResults) {
   EXPECT_EQ(a.spans.size(), b.spans.size());
 }
 
+// Small messages, long links and several stages and copies in a server: messages arrive late and in
+// another order than they were sent.
+TEST(Iteration, OddLayoutsRunToTheEnd) {
+  for (const int ep : {1, 2, 4, 8}) {
+    for (const int64_t latency_us : {0, 1, 20}) {
+      Study s = scaled_study(4, 8 / ep, 7);
+      s.parallelism.tp = 1;
+      s.parallelism.ep = ep;
+      s.parallelism.micro_batch_size = 1;
+      s.parallelism.sequence_length = 16;
+      s.cluster.servers = 4;
+      s.cluster.nics_per_server = 2;
+      s.routing.repeat_layers = true;
+      s.network.link_latency = SimTime::from_us(latency_us);
+      const TestTrace trace(s, 1, 0.5);
+      const SimTime bound = simulate(s, fabric(FabricKind::kIdeal), trace.view()).iteration;
+      for (const NicUse nics : {NicUse::kPooled, NicUse::kPinned}) {
+        s.network.nics = nics;
+        for (const FabricKind kind : {FabricKind::kFatTree, FabricKind::kFatTreeOversubscribed,
+                                      FabricKind::kRailOptimized, FabricKind::kTopoOpt}) {
+          const FabricResult r = simulate(s, fabric(kind), trace.view());
+          EXPECT_GE(r.iteration, bound) << r.name;
+          EXPECT_EQ(path_sum(r), r.iteration) << r.name;
+        }
+      }
+    }
+  }
+}
+
+// With the same host side, circuits that never move cannot beat a non-blocking tree of all NICs.
+TEST(Iteration, PooledFatTreeIsAsFastAsWiredOnce) {
+  Study s = scaled_study(2, 2, 4);
+  s.routing.repeat_layers = true;
+  for (const double hot : {1.0 / 8, 0.3, 0.6}) {
+    const TestTrace trace(s, 1, hot);
+    FabricSpec wired = fabric(FabricKind::kMixnet);
+    wired.mixnet.cadence = Cadence::kNever;
+    const double tree = simulate(s, fabric(FabricKind::kFatTree), trace.view()).iteration.seconds();
+    EXPECT_LE(tree, 1.001 * simulate(s, wired, trace.view()).iteration.seconds());
+    Study pinned = s;
+    pinned.network.nics = NicUse::kPinned;
+    EXPECT_LE(tree,
+              simulate(pinned, fabric(FabricKind::kFatTree), trace.view()).iteration.seconds());
+  }
+}
+
 // With a free network and equal stages, 1F1B takes (micro-batches + stages - 1) passes.
 TEST(Iteration, PipelineFillsAndDrains) {
   Study s = scaled_study(4, 1, 6);
@@ -188,10 +234,19 @@ TEST_F(Switching, PredictionUsesWhatWasSeenLast) {
   EXPECT_EQ(r.exposed_switching, SimTime());
 }
 
-TEST_F(Switching, OncePerIterationStartsWiredForTheStage) {
+// What was seen before the iteration had another hot expert: the region is re-wired once, from the
+// start of the iteration, behind the first attention.
+TEST_F(Switching, OncePerIterationFollowsTheStage) {
+  study_.routing.per_micro_batch = false;
+  study_.routing.first_iteration = 1;
   spec_.mixnet.cadence = Cadence::kIteration;
+  spec_.mixnet.switch_time = SimTime::from_ms(100);
   const FabricResult r = run();
-  EXPECT_EQ(r.exposed_switching, SimTime());
+  EXPECT_EQ(r.switches, 1);
+  EXPECT_GT(r.exposed_switching, SimTime::from_ms(100 - 78 - 2));
+  EXPECT_LE(r.exposed_switching, SimTime::from_ms(100 - 78));
+  spec_.mixnet.cadence = Cadence::kNever;
+  EXPECT_EQ(run().switches, 0);
 }
 
 // The measured layer of Mixtral 8x7B on H800 (attention 78, experts 148 ms at micro-batch 8): its
