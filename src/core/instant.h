@@ -11,7 +11,6 @@ struct MonotonicClock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<MonotonicClock>;
-  static constexpr bool is_steady = true;
 };
 
 using Instant = MonotonicClock::time_point;

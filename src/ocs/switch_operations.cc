@@ -178,6 +178,7 @@ Result<std::vector<PortPower>> parse_power(const std::vector<TextLine>& lines, S
     return status.error();
   }
   std::vector<PortPower> result;
+  result.reserve(readings.size());
   for (const auto& [port, dbm] : readings) {
     result.push_back(PortPower{port, dbm});
   }
@@ -210,6 +211,7 @@ Result<std::vector<PortShutter>> parse_shutters(const std::vector<TextLine>& lin
     return status.error();
   }
   std::vector<PortShutter> result;
+  result.reserve(open.size());
   for (const auto& [port, is_open] : open) {
     result.push_back(PortShutter{port, is_open});
   }

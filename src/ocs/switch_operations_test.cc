@@ -15,6 +15,7 @@ const SwitchSize kSize{48, 48};
 
 std::vector<PortId> ids(const std::vector<int>& numbers) {
   std::vector<PortId> ports;
+  ports.reserve(numbers.size());
   for (const int n : numbers) {
     ports.push_back(PortId(n));
   }
@@ -30,6 +31,7 @@ std::string sent(Command command) {
 
 std::vector<TextLine> lines(const std::vector<std::string>& texts) {
   std::vector<TextLine> result;
+  result.reserve(texts.size());
   for (const std::string& text : texts) {
     result.push_back(TextLine{TextLine::Kind::kQuoted, text});
   }
@@ -173,7 +175,9 @@ TEST(SwitchOperations, ReadsBackEveryMatching) {
         const std::string a = std::to_string(patches.back().ingress.value);
         const std::string b = std::to_string(patches.back().egress.value);
         for (uint64_t n = 1 + random.below(2); n > 0; --n) {
-          listed.push_back(random.below(2) == 0 ? a + "," + b : b + "," + a);
+          std::string line = random.below(2) == 0 ? a : b;
+          line += line == a ? "," + b : "," + a;
+          listed.push_back(std::move(line));
         }
       }
     }

@@ -251,9 +251,13 @@ TEST(Tl1Codec, BoundsLinesAndMessages) {
   for (int i = 0; i < 120'000; ++i) {
     long_message += "   \"1,49\"\r\n";
   }
-  for (const std::string& body : {long_line, long_message + ";"}) {
+  long_message += ";";
+  for (const std::string& body : {long_line, long_message}) {
     for (const std::size_t piece : {std::size_t{1} << 24, std::size_t{1}, std::size_t{999}}) {
-      const auto messages = decode(head + body + next, piece);
+      std::string bytes = head;
+      bytes += body;
+      bytes += next;
+      const auto messages = decode(bytes, piece);
       ASSERT_EQ(messages.size(), 2u);
       EXPECT_EQ(std::get<ProtocolError>(messages[0]).ctag, "5");
       EXPECT_EQ(std::get<Response>(messages[1]).ctag, "6");

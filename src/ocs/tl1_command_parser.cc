@@ -92,12 +92,19 @@ Result<ParameterBlock> parse_block(Field field) {
   }
   for (const Field& part : *parts) {
     const std::size_t equals = part.text.find('=');
+    if (equals == 0) {
+      return parse_error(part.offset);
+    }
     if (equals == std::string_view::npos || part.text.front() == '"') {
       block.push_back(Parameter{"", unquoted(part.text)});
     } else {
       block.push_back(Parameter{std::string(part.text.substr(0, equals)),
                                 unquoted(part.text.substr(equals + 1))});
     }
+  }
+  // A lone "" is an empty block.
+  if (block.size() == 1 && block[0] == Parameter{}) {
+    block.clear();
   }
   return block;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 #include "core/check.h"
@@ -18,6 +19,15 @@ constexpr char kWill = '\xfb';
 constexpr char kDont = '\xfe';
 
 bool is_white(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// Bytes that may change what the rest of a line is inside of, or end it.
+constexpr std::array<bool, 256> kSpecial = [] {
+  std::array<bool, 256> special{};
+  for (const unsigned char c : {'\n', ';', '>', '"', '\\', '/', '*'}) {
+    special[c] = true;
+  }
+  return special;
+}();
 
 std::string_view without_prompt(std::string_view line) {
   const std::size_t first = line.find_first_not_of("<> \t\r");
@@ -89,6 +99,12 @@ std::size_t Tl1Decoder::feed_line(std::string_view bytes, std::vector<Message>& 
 std::size_t Tl1Decoder::feed_text(std::string_view bytes, std::vector<Message>& out) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const char c = bytes[i];
+    const bool settled =
+        inside_ == Inside::kText || inside_ == Inside::kQuote || inside_ == Inside::kComment;
+    if (settled && !kSpecial[static_cast<unsigned char>(c)]) {
+      blank_ = blank_ && is_white(c);
+      continue;
+    }
     const bool in_text = inside_ == Inside::kText || inside_ == Inside::kSlash;
     const bool ends = c == ';' && in_text;
     const bool continues = c == '>' && blank_ && state_ == State::kBody;

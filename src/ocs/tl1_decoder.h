@@ -18,8 +18,8 @@
 namespace mixnet::ocs {
 
 struct DecoderLimits {
-  std::size_t line_bytes = 16 * 1024;
-  std::size_t message_bytes = 1024 * 1024;  // one page of an answer
+  std::size_t line_bytes = std::size_t{16} << 10;
+  std::size_t message_bytes = std::size_t{1} << 20;  // one page of an answer
 };
 
 struct DecoderCounters {

@@ -11,7 +11,7 @@
 // Messages to bytes: commands as the controller sends them, answers as a switch does.
 namespace mixnet::ocs {
 
-inline constexpr std::size_t kMaxCommandBytes = 8 * 1024;
+inline constexpr std::size_t kMaxCommandBytes = 8192;
 inline constexpr std::size_t kMaxTidBytes = 20;
 
 // The command with its ";". Errors, and then nothing may be sent: what would delete every patch

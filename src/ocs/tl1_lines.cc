@@ -101,6 +101,9 @@ std::optional<Autonomous> parse_autonomous_head(std::string_view line) {
 
 // The content of a line that is one quoted string, without escapes; nullopt when it is not.
 std::optional<std::string> unquoted(std::string_view line) {
+  if (line.find('"', 1) + 1 == line.size() && line.find('\\') == std::string_view::npos) {
+    return std::string(line.substr(1, line.size() - 2));  // nearly every line of a table
+  }
   std::string content;
   for (std::size_t i = 1; i < line.size(); ++i) {
     if (line[i] == '"') {

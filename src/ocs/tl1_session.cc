@@ -190,7 +190,7 @@ std::vector<SessionEvent> Tl1Session::take_events() {
 
 // ---- what arrives
 
-void Tl1Session::handle(Acknowledgement acknowledgement, Instant now) {
+void Tl1Session::handle(const Acknowledgement& acknowledgement, Instant now) {
   const bool named = current_ && acknowledgement.ctag == text_of(current_->command.ctag);
   const bool implied = current_ && acknowledgement.ctag.empty() && overdue_.empty();
   if (!named && !implied) {

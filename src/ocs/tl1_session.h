@@ -45,7 +45,7 @@ struct SessionOptions {
   Duration keep_alive = std::chrono::seconds(20);
   std::size_t max_queue = 64;
   std::size_t max_events = 4096;
-  std::size_t max_answer_bytes = 8 * 1024 * 1024;  // all pages of one answer
+  std::size_t max_answer_bytes = std::size_t{8} << 20;  // all pages of one answer
   // Some switches send every page of a read as COMPLD with one CTAG. With a grace, a read is
   // complete this long after its last page; zero: the first COMPLD is the answer.
   Duration page_grace{0};
@@ -165,7 +165,7 @@ class Tl1Session {
     Instant hard;
   };
 
-  void handle(Acknowledgement acknowledgement, Instant now);
+  void handle(const Acknowledgement& acknowledgement, Instant now);
   void handle(Response response, Instant now);
   void handle(Autonomous message, Instant now);
   void handle(ProtocolError error, Instant now);
