@@ -233,7 +233,6 @@ void Tl1Decoder::end_head_line(std::vector<Message>& out) {
   if (trimmed(line_).empty()) {
     return;
   }
-  // First: the SID of a switch may be "M".
   if (auto header = parse_header(line_)) {
     ++counters_.noise_lines;
     header_ = *std::move(header);

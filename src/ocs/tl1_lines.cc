@@ -156,6 +156,10 @@ std::optional<Acknowledgement> parse_acknowledgement(std::string_view line) {
 
 MessageHead parse_message_head(std::string_view line) {
   line = trimmed(line);
+  // The SID of a switch may be "M".
+  if (parse_header(line)) {
+    return std::monostate();
+  }
   if (auto response = parse_response_head(line)) {
     return *std::move(response);
   }

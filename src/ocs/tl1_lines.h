@@ -17,7 +17,7 @@ std::optional<Header> parse_header(std::string_view line);
 std::optional<Acknowledgement> parse_acknowledgement(std::string_view line);
 
 // The line behind a header: "M  5 COMPLD" or "A  17 REPT EVT". The result has no header and no
-// text lines yet; monostate: neither.
+// text lines yet; monostate: neither, such as another header.
 using MessageHead = std::variant<std::monostate, Response, Autonomous>;
 MessageHead parse_message_head(std::string_view line);
 

@@ -105,7 +105,7 @@ class Replay {
 
   // What happened; everything that was submitted ends exactly once, by a deadline.
   std::vector<std::string> finish() {
-    const std::vector<std::string> seen = transcript_;
+    std::vector<std::string> seen = transcript_;
     advance(60s);
     EXPECT_EQ(done_, submitted_);
     return seen;
