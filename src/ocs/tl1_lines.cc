@@ -127,7 +127,9 @@ std::optional<Header> parse_header(std::string_view line) {
       !(has_shape(header.date, "dd-dd-dd") || has_shape(header.date, "dddd-dd-dd"))) {
     return std::nullopt;
   }
-  header.sid = trimmed(line);
+  // A prompt in front of the header belongs to no SID.
+  const std::size_t sid = line.find_first_not_of("<> \t\r");
+  header.sid = sid == std::string_view::npos ? std::string_view() : trimmed(line.substr(sid));
   if (equal_ignoring_case(header.sid, "( nil )") || equal_ignoring_case(header.sid, "(nil)")) {
     header.sid.clear();
   }
