@@ -55,8 +55,7 @@ std::string_view take_ctag(std::string_view& text) {
 }
 
 std::optional<Response> parse_response_head(std::string_view line) {
-  if (line.size() < 2 || (line[0] != 'M' && line[0] != 'm') ||
-      (line[1] != ' ' && line[1] != '\t')) {
+  if (!equal_ignoring_case(line.substr(0, line.find_first_of(" \t\r")), "M")) {
     return std::nullopt;
   }
   line.remove_prefix(1);
