@@ -1,0 +1,71 @@
+#include "ocs/tl1_text.h"
+
+#include <algorithm>
+
+namespace mixnet::ocs {
+namespace {
+
+constexpr std::string_view kWhite = " \t\r";
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_white(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  // By hand: find_first_not_of() searches the set once per byte, half the time of decoding.
+  while (!text.empty() && is_white(text.front())) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && is_white(text.back())) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool contains_ignoring_case(std::string_view text, std::string_view part) {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [](char x, char y) { return lower(x) == lower(y); }) != text.end();
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_letter(char c) {
+  const char l = lower(c);
+  return l >= 'a' && l <= 'z';
+}
+
+std::vector<std::string_view> words(std::string_view text, std::size_t limit) {
+  std::vector<std::string_view> result;
+  text = trimmed(text);
+  while (!text.empty()) {
+    const std::size_t end = text.find_first_of(kWhite);
+    if (result.size() + 1 == limit || end == std::string_view::npos) {
+      result.push_back(text);
+      break;
+    }
+    result.push_back(text.substr(0, end));
+    text = trimmed(text.substr(end));
+  }
+  return result;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) {
+      return parts;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace mixnet::ocs
