@@ -91,9 +91,9 @@ TEST(Compare, RefusesWhatSimulatedTimeCannotHold) {
 }
 
 TEST(Compare, RefusesADirectTopologyOfOneNicEach) {
-  const auto scenario =
-      scenario::read_scenario(std::string(MIXNET_SOURCE_DIR) + "/examples/prototype-32gpu.toml",
-                              {"cluster.nics_per_server=1", "mixnet.alpha=0"});
+  const auto scenario = scenario::read_scenario(
+      std::string(MIXNET_SOURCE_DIR) + "/examples/prototype-32gpu.toml",
+      {"cluster.nics_per_server=1", "cluster.numa_nodes=1", "fabric=[{name='topoopt'}]"});
   ASSERT_FALSE(scenario.ok());
   EXPECT_NE(scenario.error().message.find("cannot be connected"), std::string::npos);
 }
