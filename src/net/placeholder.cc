@@ -1,0 +1,2 @@
+#include "net/loop.h"
+#include "net/stream.h"
