@@ -62,12 +62,9 @@ void Connection::close() {
     shut();
   } else if (state_ == State::kOpen) {
     state_ = State::kClosing;
-    if (!has_output() && drained()) {
-      shut();
-      return;
-    }
     // Keeps the connection when the owner drops its handle.
     linger_ = loop_.call_at(loop_.now() + kLinger, [self = shared_from_this()] { self->shut(); });
+    flush();
   }
 }
 
@@ -85,8 +82,10 @@ void Connection::shut() {
   }
 }
 
-void Connection::opened() {
-  state_ = State::kOpen;
+void Connection::announce() {
+  if (state_ != State::kOpen) {
+    return;
+  }
   events_->on_open();
   if (state_ == State::kOpen) {
     flush();

@@ -36,8 +36,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool has_owner() const { return events_ != nullptr; }
   bool has_output() const { return sent_ < output_.size(); }
 
+  void open() { state_ = State::kOpen; }
   // From calls of the loop only.
-  void opened();
+  void announce();  // that it is open, unless it was closed meanwhile
   void received(std::string_view bytes) { events_->on_bytes(bytes); }
   void ended(const Error& why);
   // From anywhere: ended(), but called by the loop.

@@ -25,24 +25,27 @@ void SocketConnection::start(UniqueFd socket) {
       self->ready(what);
     }
   });
-  opened();
+  open();
 }
 
 void SocketConnection::dialled(Result<UniqueFd> socket) {
   attempt_.reset();
-  if (!wanted()) {
+  if (state() != State::kConnecting) {
     return;
   }
   if (socket) {
     start(*std::move(socket));
+    announce();
   } else {
     ended(socket.error());
   }
 }
 
-void SocketConnection::accepted(UniqueFd socket, StreamEvents& events) {
-  set_events(events);
-  start(std::move(socket));
+void SocketConnection::accepted_by(StreamEvents& events) {
+  if (state() == State::kOpen) {
+    set_events(events);
+    announce();
+  }
 }
 
 void SocketConnection::ready(Readiness what) {

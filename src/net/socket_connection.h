@@ -17,17 +17,17 @@ class SocketConnection final : public Connection {
 
   // Keeps the attempt to connect until dialled().
   void dial(std::shared_ptr<void> attempt) { attempt_ = std::move(attempt); }
-  // From calls of the loop only. The socket is connected and does not block.
+  // From calls of the loop only.
   void dialled(Result<UniqueFd> socket);
-  void accepted(UniqueFd socket, StreamEvents& events);
-  // Not closed by its owner before it was open.
-  bool wanted() const { return state() == State::kConnecting; }
+  // `socket` is connected and does not block; bytes may be sent from now on.
+  void start(UniqueFd socket);
+  // Bytes are received from now on.
+  void accepted_by(StreamEvents& events);
 
  private:
   std::optional<std::size_t> write_some(std::string_view bytes) override;
   void rearm() override;
   void release() override;
-  void start(UniqueFd socket);
   void ready(Readiness what);
   void read();
 

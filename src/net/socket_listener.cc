@@ -41,10 +41,8 @@ void SocketListener::accept() {
   }
   const std::string peer = describe_(socket.get());
   const auto connection = std::make_shared<SocketConnection>(loop_, peer, nullptr);
-  StreamEvents& events = acceptor_.accept(std::make_unique<ConnectionHandle>(connection), peer);
-  if (connection->wanted()) {
-    connection->accepted(std::move(socket), events);
-  }
+  connection->start(std::move(socket));
+  connection->accepted_by(acceptor_.accept(std::make_unique<ConnectionHandle>(connection), peer));
 }
 
 }  // namespace mixnet::net
