@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ocs/controller_test_support.h"
+#include "ocs/tl1_text.h"
 
 namespace mixnet::ocs {
 namespace {
@@ -230,14 +231,30 @@ TEST(RegionController, FindsTheOneBadPair) {
   EXPECT_EQ(count(bench.sent, "ENT-PATCH"), 3u);
 }
 
+// "name=value" of every knob that is a choice.
+std::vector<std::string> all_choices() {
+  std::vector<std::string> choices;
+  for (const Knob& knob : emulator_knobs()) {
+    const std::vector<std::string_view> values = split(knob.values, '|');
+    for (const std::string_view value : values) {
+      if (values.size() > 1 && value != "measured" && value != "milliseconds") {
+        choices.push_back(knob.name + "=" + std::string(value));
+      }
+    }
+  }
+  return choices;
+}
+
 TEST(RegionController, WorksUnderEveryKnob) {
-  for (const char* knob :
-       {"busy_port=deny", "completed=before", "unconnected=zero", "unconnected=empty",
-        "continuation=retrieve", "date=long", "line_end=lf", "quotes=off", "echo=on", "prompt=less",
-        "prompt=greater", "word_case=lower", "patch_events=on", "event_order=after", "delay=on",
-        "monitors=none", "monitors=ingress", "monitors=egress", "view_reads=no"}) {
+  ASSERT_GT(all_choices().size(), 40u);
+  for (const std::string& knob : all_choices()) {
     SCOPED_TRACE(knob);
-    ControllerBench bench({.knobs = {knob, "page_lines=2"}});
+    ControllerBenchOptions options;
+    options.knobs = {knob, "page_lines=2"};
+    if (knob == "continuation=repeat") {
+      options.controller.session.page_grace = milliseconds(10);
+    }
+    ControllerBench bench(options);
     bench.start();
     EXPECT_TRUE(bench.apply({c(0, 2), c(1, 4)}).all_verified());
     EXPECT_TRUE(bench.apply({c(0, 4), c(1, 6)}).all_verified());
