@@ -178,6 +178,9 @@ void RegionController::handle(EventsLost& event, Instant now) {
 void RegionController::handle(SessionLost& event, Instant now) {
   introduced_ = false;
   read_this_session_ = false;
+  if (current_ != nullptr) {
+    current_->session_lost();
+  }
   state_.session_went(event.message, now);
   events_.push_back(Notice{event.message});
 }

@@ -96,6 +96,7 @@ std::optional<Transaction::Ask> Transaction::next(Instant now) {
     std::optional<Ask> command;
     switch (stage_) {
       case Stage::kReadAll:
+      case Stage::kConfirm:
         command = ask(read_all_patches_command(), kReadDeadlines, now);
         break;
       case Stage::kWrite:
@@ -218,10 +219,19 @@ void Transaction::answer(const CommandDone& done, Instant now) {
       return read_shutters(done, now);
     case Stage::kPower:
       return read_power(done, now);
+    case Stage::kConfirm:
+      return confirm(done, now);
     case Stage::kCarrier:
     case Stage::kDone:
       return;
   }
+}
+
+void Transaction::session_lost() {
+  if (stage_ == Stage::kWrite || stage_ == Stage::kReadTouched) {
+    stage_ = Stage::kReadAll;
+  }
+  to_confirm_ = true;
 }
 
 void Transaction::repeat_later(Instant now) {

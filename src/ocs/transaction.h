@@ -23,9 +23,11 @@ namespace mixnet::ocs {
 // missing is found by reading and planned anew):
 //
 //   read all -> [journal] -> deletes -> creates -> read touched -> shutters -> power -> carrier
-//       ^           ^                                  |
+//       ^           ^                                  |                            -> confirm
 //       |           +--- something is missing ---------+
 //       +--- a write without an answer, or a new session
+//
+// Confirm: what was read before a wait, or in an earlier session, is read once more at the end.
 class Transaction {
  public:
   struct Job {
@@ -52,6 +54,8 @@ class Transaction {
   // CHECK: the last one was answered.
   std::optional<Ask> next(Instant now);
   void answer(const CommandDone& done, Instant now);
+  // What was read may have changed meanwhile. After the answer to what was asked.
+  void session_lost();
   // Gives up at the deadline; goes on without a session where none is needed.
   void tick(Instant now);
   // When to call tick() and, if there is a session to ask, next().
@@ -75,7 +79,7 @@ class Transaction {
   const std::string& journal_error() const { return journal_error_; }
 
  private:
-  enum class Stage { kReadAll, kWrite, kReadTouched, kShutters, kPower, kCarrier, kDone };
+  enum class Stage { kReadAll, kWrite, kReadTouched, kShutters, kPower, kCarrier, kConfirm, kDone };
   // What is known of a circuit that could not be switched.
   struct Fault {
     PairOutcome outcome = PairOutcome::kRefused;
@@ -110,6 +114,7 @@ class Transaction {
   std::vector<Circuit> still_wanted() const;
   void start_checks(Instant now);
   void check_carriers(Instant now);
+  void confirm(const CommandDone& done, Instant now);
   std::vector<Circuit> present_circuits() const;
   void go_on_after_shutters(Instant now);
   void go_on_after_power(Instant now);
@@ -157,6 +162,7 @@ class Transaction {
   std::optional<Instant> delayed_until_;
   Instant light_until_;
   Instant carrier_until_;
+  bool to_confirm_ = false;
   std::map<Circuit, CircuitCheck> checks_;
   std::string trouble_;  // why it ended early
   std::string journal_error_;
