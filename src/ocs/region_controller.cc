@@ -266,6 +266,7 @@ void RegionController::start(const Request& request, Instant now) {
   job.wanted = request.change ? request.circuits : state_.intended();
   job.expected = state_.expected();
   job.unusable = state_.unusable();
+  job.relinking = state_.relinking(now);
   job.wait_for_light = request.change;
   job.carrier_wait = request.change ? options_.carrier_deadline : Duration::zero();
   current_request_ = request;
@@ -279,6 +280,7 @@ void RegionController::start_resume(Instant now) {
   Transaction::Job job;
   job.wanted = state_.intended();
   job.unusable = state_.unusable();
+  job.relinking = state_.relinking(now);
   job.carrier_wait = options_.carrier_deadline;
   job.resume = true;
   job.id = *state_.intent();

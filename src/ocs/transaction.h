@@ -37,9 +37,11 @@ class Transaction {
     std::optional<std::vector<Circuit>> expected;
     std::map<NicId, std::string> unusable;  // and why
     bool wait_for_light = true;
+    // Zero: the carrier of circuits that were just switched is not looked at.
     Duration carrier_wait{0};
-    bool resume = false;   // the intent is in the journal already
-    TransactionId id = 0;  // with `resume`
+    std::set<Circuit> relinking;  // were switched shortly before
+    bool resume = false;          // the intent is in the journal already
+    TransactionId id = 0;         // with `resume`
   };
 
   // The references outlive the transaction.

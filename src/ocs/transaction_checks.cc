@@ -95,8 +95,13 @@ void Transaction::check_carriers(Instant now) {
   bool waiting = false;
   std::map<Circuit, CircuitCheck> linked;
   for (const auto& [circuit, light] : checks_) {
+    const bool fresh = whole_.count(circuit) == 0 || job_.relinking.count(circuit) > 0;
+    if (job_.change && fresh && job_.carrier_wait == Duration::zero()) {
+      linked[circuit] = light;  // its NICs are still coming back, and nobody wants to wait
+      continue;
+    }
     linked[circuit] = check_link(region_, circuit, light, probe_);
-    waiting = waiting || (light.passed && !linked[circuit].passed && whole_.count(circuit) == 0);
+    waiting = waiting || (light.passed && !linked[circuit].passed && fresh);
   }
   if (waiting && now < carrier_until_) {
     not_before_ = std::min(carrier_until_, now + options_.carrier_interval);
