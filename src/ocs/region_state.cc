@@ -141,7 +141,7 @@ void RegionState::count_failures(const Transaction& transaction, Instant now) {
     const auto check = transaction.checks().find(report.circuit);
     const PortId port = check == transaction.checks().end() ? PortId() : check->second.port;
     const bool dark = report.outcome == PairOutcome::kDark && report.step != CheckStep::kShutter;
-    if (!dark && report.outcome != PairOutcome::kRefused) {
+    if (!dark && transaction.failed().count(report.circuit) == 0) {
       continue;
     }
     for (const NicId nic : nics) {

@@ -344,7 +344,8 @@ void Transaction::denied(const Denial& denial, Instant now) {
   }
   if (is_privilege(denial)) {
     give_up_on(plan_.remove, /*create=*/false, refused);
-    return give_up_on(plan_.add, /*create=*/true, refused);
+    give_up_on(plan_.add, /*create=*/true, refused);
+    return failed_.clear();  // no circuit's fault
   }
   if (batch_.changes.size() == 1) {
     return give_up_on(batch_.changes, batch_.create, refused);
@@ -359,7 +360,9 @@ void Transaction::denied(const Denial& denial, Instant now) {
 void Transaction::give_up_on(const std::vector<Change>& changes, bool create, const Fault& fault) {
   for (const Change& change : changes) {
     faults_.try_emplace(change.circuit, fault);
-    if (!create) {
+    if (create) {
+      failed_.insert(change.circuit);
+    } else {
       keep_.push_back(change.circuit);
     }
   }

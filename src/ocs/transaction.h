@@ -76,6 +76,8 @@ class Transaction {
   const Job& job() const { return job_; }
   // Everything that was to be known is known; nothing is left to resume.
   bool settled() const;
+  // The switch was asked for these, and could not.
+  const std::set<Circuit>& failed() const { return failed_; }
   // Of every circuit that is there, wanted or not.
   const std::map<Circuit, CircuitCheck>& checks() const { return checks_; }
   const std::string& journal_error() const { return journal_error_; }
@@ -161,6 +163,7 @@ class Transaction {
   std::map<Circuit, std::string> last_answer_;        // to a write about this circuit
   bool unanswered_ = false;                           // no answer to the last write
   std::map<Circuit, Fault> faults_;
+  std::set<Circuit> failed_;
   std::optional<Instant> delayed_until_;
   Instant light_until_;
   Instant carrier_until_;
