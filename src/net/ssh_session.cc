@@ -24,6 +24,8 @@ class Password {
   ~Password() { ::explicit_bzero(text_.data(), text_.size()); }
   Password(const Password&) = delete;
   Password& operator=(const Password&) = delete;
+  Password(Password&&) = delete;
+  Password& operator=(Password&&) = delete;
   const char* text() const { return text_.c_str(); }
 
  private:

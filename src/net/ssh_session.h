@@ -23,6 +23,8 @@ class SshSession {
   ~SshSession();
   SshSession(const SshSession&) = delete;
   SshSession& operator=(const SshSession&) = delete;
+  SshSession(SshSession&&) = delete;
+  SshSession& operator=(SshSession&&) = delete;
 
   int socket() const { return socket_.get(); }
   // Bytes wait for the socket to take them.

@@ -23,6 +23,8 @@ class SshConnection final : public Connection {
   ~SshConnection() override { loop().cancel(deadline_timer_); }
   SshConnection(const SshConnection&) = delete;
   SshConnection& operator=(const SshConnection&) = delete;
+  SshConnection(SshConnection&&) = delete;
+  SshConnection& operator=(SshConnection&&) = delete;
 
   void dial(Duration deadline);
 

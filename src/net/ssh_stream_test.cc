@@ -71,6 +71,8 @@ class EchoServer {
   }
   EchoServer(const EchoServer&) = delete;
   EchoServer& operator=(const EchoServer&) = delete;
+  EchoServer(EchoServer&&) = delete;
+  EchoServer& operator=(EchoServer&&) = delete;
   ~EchoServer() {
     ::shutdown(listener_.get(), SHUT_RDWR);
     thread_.join();
