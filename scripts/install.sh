@@ -39,6 +39,7 @@ need_build_packages() {
   need libcli11-dev "command line" packaged libcli11-dev
   need libtomlplusplus-dev "reads scenario and catalogue files" packaged libtomlplusplus-dev
   need nlohmann-json3-dev "reads and writes JSON" packaged nlohmann-json3-dev
+  need libsqlite3-dev "journal of the region controller" packaged libsqlite3-dev
   need libasio-dev "poll loop" packaged libasio-dev
   need libssh-dev "switches that are reached over SSH" packaged libssh-dev
   need pkgconf "finds libssh for the build" on_path pkg-config
