@@ -178,6 +178,9 @@ void RegionController::handle(EventsLost& event, Instant now) {
 void RegionController::handle(SessionLost& event, Instant now) {
   introduced_ = false;
   read_this_session_ = false;
+  if (current_ != nullptr) {
+    current_->session_lost();
+  }
   state_.session_went(event.message, now);
   events_.push_back(Notice{event.message});
 }
@@ -327,7 +330,7 @@ std::optional<Instant> RegionController::next_deadline() const {
     consider(next_connect_);
   }
   if (current_ != nullptr) {
-    consider(current_->next_deadline());
+    consider(current_->next_deadline(ready()));
   } else if (ready() && !stopping_) {
     consider(next_health_);
     if (!state_.settled()) {

@@ -23,9 +23,11 @@ namespace mixnet::ocs {
 // missing is found by reading and planned anew):
 //
 //   read all -> [journal] -> deletes -> creates -> read touched -> shutters -> power -> carrier
-//       ^           ^                                  |
+//       ^           ^                                  |                            -> confirm
 //       |           +--- something is missing ---------+
 //       +--- a write without an answer, or a new session
+//
+// Confirm: what was read before a wait, or in an earlier session, is read once more at the end.
 class Transaction {
  public:
   struct Job {
@@ -52,9 +54,12 @@ class Transaction {
   // CHECK: the last one was answered.
   std::optional<Ask> next(Instant now);
   void answer(const CommandDone& done, Instant now);
+  // What was read may have changed meanwhile. After the answer to what was asked.
+  void session_lost();
   // Gives up at the deadline; goes on without a session where none is needed.
   void tick(Instant now);
-  std::optional<Instant> next_deadline() const;
+  // When to call tick() and, if there is a session to ask, next().
+  std::optional<Instant> next_deadline(bool may_ask) const;
 
   // Only reads: it may be dropped.
   bool is_harmless() const { return !job_.change; }
@@ -74,7 +79,7 @@ class Transaction {
   const std::string& journal_error() const { return journal_error_; }
 
  private:
-  enum class Stage { kReadAll, kWrite, kReadTouched, kShutters, kPower, kCarrier, kDone };
+  enum class Stage { kReadAll, kWrite, kReadTouched, kShutters, kPower, kCarrier, kConfirm, kDone };
   // What is known of a circuit that could not be switched.
   struct Fault {
     PairOutcome outcome = PairOutcome::kRefused;
@@ -103,12 +108,13 @@ class Transaction {
 
   void plan();
   void plan_again(Instant now);
-  // True if the changes are not tried again.
-  void give_up_on(const std::vector<Change>& changes, const Fault& fault);
+  void give_up_on(const std::vector<Change>& changes, bool create, const Fault& fault);
+  // Of what is planned again: true if something was tried often enough.
   bool give_up_on_repeated();
   std::vector<Circuit> still_wanted() const;
   void start_checks(Instant now);
   void check_carriers(Instant now);
+  void confirm(const CommandDone& done, Instant now);
   std::vector<Circuit> present_circuits() const;
   void go_on_after_shutters(Instant now);
   void go_on_after_power(Instant now);
@@ -149,13 +155,14 @@ class Transaction {
   std::size_t batch_limit_ = 0;
   Batch batch_;  // the last one sent
   std::set<PortId> touched_;
-  std::map<Circuit, int> attempts_;
-  std::map<Circuit, std::string> last_answer_;  // to a write about this circuit
-  bool unanswered_ = false;                     // no answer to the last write
+  std::map<std::pair<Circuit, bool>, int> attempts_;  // to remove (false), to create (true)
+  std::map<Circuit, std::string> last_answer_;        // to a write about this circuit
+  bool unanswered_ = false;                           // no answer to the last write
   std::map<Circuit, Fault> faults_;
   std::optional<Instant> delayed_until_;
   Instant light_until_;
   Instant carrier_until_;
+  bool to_confirm_ = false;
   std::map<Circuit, CircuitCheck> checks_;
   std::string trouble_;  // why it ended early
   std::string journal_error_;

@@ -100,9 +100,30 @@ void Transaction::check_carriers(Instant now) {
   }
   if (waiting && now < carrier_until_) {
     not_before_ = std::min(carrier_until_, now + options_.carrier_interval);
+    to_confirm_ = true;
     return;
   }
   checks_ = std::move(linked);
+  if (!to_confirm_ || !job_.change) {
+    return finish(now);
+  }
+  known_ = false;
+  stage_ = Stage::kConfirm;
+}
+
+void Transaction::confirm(const CommandDone& done, Instant now) {
+  if (!usable(done, now)) {
+    return;
+  }
+  Result<std::vector<Patch>> patches = parse_patches(done.lines, region_.switch_size());
+  if (!patches.ok()) {
+    trouble_ = patches.error().text();
+    return repeat_later(now);
+  }
+  trouble_.clear();
+  readings_.patches = std::move(patches).value();
+  std::sort(readings_.patches.begin(), readings_.patches.end());
+  known_ = true;
   finish(now);
 }
 
@@ -117,11 +138,12 @@ void Transaction::tick(Instant now) {
   }
 }
 
-std::optional<Instant> Transaction::next_deadline() const {
+std::optional<Instant> Transaction::next_deadline(bool may_ask) const {
   if (done()) {
     return std::nullopt;
   }
-  return not_before_.has_value() && !asked_ ? std::min(*not_before_, deadline_) : deadline_;
+  const bool resumes = not_before_.has_value() && !asked_ && (may_ask || stage_ == Stage::kCarrier);
+  return resumes ? std::min(*not_before_, deadline_) : deadline_;
 }
 
 std::string Transaction::stage_text() const {
@@ -139,6 +161,8 @@ std::string Transaction::stage_text() const {
       return waited + ", to read shutters";
     case Stage::kPower:
       return waited + ", to read power";
+    case Stage::kConfirm:
+      return waited + ", to confirm what was read";
     case Stage::kCarrier:
       return "the carrier of the NICs";
     case Stage::kDone:
@@ -207,7 +231,7 @@ PairOutcome Transaction::outcome_without_fault(CircuitReport& report, bool prese
   if (!known_) {
     return PairOutcome::kUnknown;
   }
-  const auto sent = attempts_.find(report.circuit);
+  const auto sent = attempts_.find({report.circuit, report.wanted});
   const bool was_sent = sent != attempts_.end() && sent->second > 0;
   if (!report.wanted) {
     if (!present) {
