@@ -146,10 +146,11 @@ Status EmulatorServer::start(const Places& places) {
 void EmulatorServer::settle() {
   const Instant now = loop_.now();
   emulated_.tick(now);
+  // Before the answers: who has one may read the carriers.
+  write_carriers();
   for (auto client = switch_clients_.begin(); client != switch_clients_.end();) {
     client = client->second->flush() ? switch_clients_.erase(client) : std::next(client);
   }
-  write_carriers();
   loop_.cancel(timer_);
   timer_ = 0;
   if (const auto due = emulated_.next_deadline()) {

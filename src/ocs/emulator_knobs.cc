@@ -20,7 +20,7 @@ struct About {
 };
 
 template <typename E>
-Knob choice(About about, E EmulatorKnobs::*field,
+Knob choice(const About& about, E EmulatorKnobs::*field,
             std::vector<std::pair<std::string_view, E>> names) {
   std::string values;
   for (const auto& [name, value] : names) {
@@ -46,16 +46,15 @@ Knob choice(About about, E EmulatorKnobs::*field,
   return Knob{about.name, about.unknown, values, about.help, set, get};
 }
 
-Knob on_off(About about, bool EmulatorKnobs::*field) {
-  return choice<bool>(std::move(about), field, {{"on", true}, {"off", false}});
+Knob on_off(const About& about, bool EmulatorKnobs::*field) {
+  return choice<bool>(about, field, {{"on", true}, {"off", false}});
 }
 
-Knob leniency(About about, Leniency EmulatorKnobs::*field) {
-  return choice<Leniency>(std::move(about), field,
-                          {{"deny", Leniency::kDeny}, {"accept", Leniency::kAccept}});
+Knob leniency(const About& about, Leniency EmulatorKnobs::*field) {
+  return choice<Leniency>(about, field, {{"deny", Leniency::kDeny}, {"accept", Leniency::kAccept}});
 }
 
-Knob number(About about, int32_t EmulatorKnobs::*field, int32_t least, int32_t most) {
+Knob number(const About& about, int32_t EmulatorKnobs::*field, int32_t least, int32_t most) {
   const auto set = [field, least, most](EmulatorKnobs& knobs, std::string_view text) {
     int32_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -69,7 +68,7 @@ Knob number(About about, int32_t EmulatorKnobs::*field, int32_t least, int32_t m
   return Knob{about.name, about.unknown, fmt::format("{}..{}", least, most), about.help, set, get};
 }
 
-Knob error_code(About about, std::string EmulatorKnobs::*field) {
+Knob error_code(const About& about, std::string EmulatorKnobs::*field) {
   const auto set = [field](EmulatorKnobs& knobs, std::string_view text) {
     if (text.size() != 4 || !std::ranges::all_of(text, is_letter)) {
       return false;
@@ -95,7 +94,7 @@ std::string milliseconds(Duration duration) {
   return fmt::format("{}", std::chrono::duration<double, std::milli>(duration).count());
 }
 
-Knob duration(About about, Duration EmulatorKnobs::*field) {
+Knob duration(const About& about, Duration EmulatorKnobs::*field) {
   const auto set = [field](EmulatorKnobs& knobs, std::string_view text) {
     const auto value = parse_milliseconds(text);
     knobs.*field = value.value_or(knobs.*field);
@@ -107,7 +106,7 @@ Knob duration(About about, Duration EmulatorKnobs::*field) {
 
 // A time that is drawn from what was measured, or fixed.
 template <typename Model>
-Knob drawn(About about, Model EmulatorKnobs::*model) {
+Knob drawn(const About& about, Model EmulatorKnobs::*model) {
   const auto set = [model](EmulatorKnobs& knobs, std::string_view text) {
     if (text == "measured") {
       (knobs.*model).fixed.reset();
@@ -255,8 +254,8 @@ std::vector<Knob> make_knobs() {
 }  // namespace
 
 const std::vector<Knob>& emulator_knobs() {
-  static const std::vector<Knob> kKnobs = make_knobs();
-  return kKnobs;
+  static const std::vector<Knob> table = make_knobs();
+  return table;
 }
 
 Status set_knob(EmulatorKnobs& knobs, std::string_view assignment) {

@@ -31,47 +31,48 @@ enum class BootMode { kDark, kRestore };
 enum class Monitors { kAll, kIngress, kEgress, kNone };
 
 struct EmulatorKnobs {
-  BusyPort busy_port = BusyPort::kOverwrite;
+  SwitchingModel switching;
+  RelinkModel relink;
+  Duration reboot_time = std::chrono::seconds(60);
+  Duration acknowledge_after = std::chrono::seconds(2);
   std::string busy_code = "SNVS";
+  std::string list_code = "IDNV";
+  std::string not_logged_in_code = "PLNA";
+  std::string banner;
+
+  BusyPort busy_port = BusyPort::kOverwrite;
   BadPair bad_pair = BadPair::kAtomic;
   CompletedWhen completed = CompletedWhen::kAfter;
   Leniency unequal_lists = Leniency::kDeny;
   Leniency duplicate_ports = Leniency::kDeny;
   Leniency same_side = Leniency::kDeny;
-  std::string list_code = "IDNV";
   int32_t max_command_bytes = 8192;
   int32_t max_pairs = 0;  // 0: no limit
   Unconnected unconnected = Unconnected::kOmitted;
   InhibitScope inhibit_scope = InhibitScope::kBox;
-  bool reports = true;  // autonomous messages before anybody says so
-  std::string not_logged_in_code = "PLNA";
   int32_t max_sessions = 10;
   IdleUnit idle_unit = IdleUnit::kMinutes;
   int32_t idle_timeout = 15;  // 0: never
-  bool view_reads = true;
   Continuation continuation = Continuation::kMore;
   int32_t page_lines = 0;  // 0: one page
   DateStyle date = DateStyle::kShort;
   LineEnd line_end = LineEnd::kCrLf;
   int32_t leading_blanks = 3;
+  Prompt prompt = Prompt::kNone;
+  WordCase word_case = WordCase::kUpper;
+  Prompt acknowledge_end = Prompt::kLess;
+  EventOrder event_order = EventOrder::kBefore;
+  BootMode boot = BootMode::kRestore;
+  Monitors monitors = Monitors::kAll;
+
+  bool reports = true;  // autonomous messages before anybody says so
+  bool view_reads = true;
   bool quotes = true;  // around text lines
   bool echo = false;
-  Prompt prompt = Prompt::kNone;
-  std::string banner;
-  WordCase word_case = WordCase::kUpper;
   bool acknowledge = true;
-  Prompt acknowledge_end = Prompt::kLess;
-  Duration acknowledge_after = std::chrono::seconds(2);
   bool patch_events = false;
-  EventOrder event_order = EventOrder::kBefore;
   bool telnet = false;
   bool delay = false;
-
-  BootMode boot = BootMode::kRestore;
-  Duration reboot_time = std::chrono::seconds(60);
-  Monitors monitors = Monitors::kAll;
-  SwitchingModel switching;
-  RelinkModel relink;
 };
 
 struct Knob {
