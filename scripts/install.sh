@@ -42,6 +42,14 @@ need_build_packages() {
   need libgtest-dev "unit tests" packaged libgtest-dev
   need libgmock-dev "matchers of the unit tests" packaged libgmock-dev
   need libbenchmark-dev "benchmarks" packaged libbenchmark-dev
+  need libgrpc++-dev "the service of mixnetd" packaged libgrpc++-dev
+  need libprotobuf-dev "its messages" packaged libprotobuf-dev
+  need protobuf-compiler "generates their code" on_path protoc
+  need protobuf-compiler-grpc "generates the code of the service" on_path grpc_cpp_plugin
+  need prometheus-cpp-dev "metrics of mixnetd" packaged prometheus-cpp-dev
+  need pkgconf "finds libsystemd" on_path pkg-config
+  need libsystemd-dev "tells systemd that mixnetd is ready" packaged libsystemd-dev
+  need libsqlite3-dev "the journal of mixnetd" packaged libsqlite3-dev
   # A Node.js from elsewhere brings its own npm and conflicts with Debian's.
   need npm "fetches the charts of the HTML report at build time (about 390 small packages)" \
     on_path npm
