@@ -27,7 +27,7 @@ class StreamEvents {
 
 class Stream {
  public:
-  // Closes at once and without a call.
+  // Closes at once and without a call; after close() what is queued is still sent.
   virtual ~Stream() = default;
   // Queues bytes, in order. A queue that grows beyond kMaxQueuedBytes closes the stream.
   virtual void send(std::string_view bytes) = 0;

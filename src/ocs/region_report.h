@@ -71,6 +71,7 @@ struct CircuitState {
   bool configured = false;             // the switch holds it
   bool operational = false;            // light and link as far as they are observed
   CheckStep step = CheckStep::kPatch;  // as in CircuitReport
+  auto operator<=>(const CircuitState&) const = default;
 };
 
 struct PortState {

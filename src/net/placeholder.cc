@@ -1,2 +1,0 @@
-#include "net/loop.h"
-#include "net/stream.h"

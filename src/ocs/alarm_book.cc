@@ -1,0 +1,48 @@
+#include "ocs/alarm_book.h"
+
+namespace mixnet::ocs {
+
+void AlarmBook::raise(AlarmKind kind, const std::string& subject, const std::string& message,
+                      Instant now) {
+  const auto [found, inserted] =
+      alarms_.try_emplace({kind, subject}, Alarm{kind, subject, message, now});
+  if (inserted) {
+    raised_.push_back(found->second);
+  } else {
+    found->second.message = message;
+  }
+}
+
+void AlarmBook::clear(AlarmKind kind, const std::string& subject) {
+  const auto found = alarms_.find({kind, subject});
+  if (found != alarms_.end()) {
+    cleared_.push_back(std::move(found->second));
+    alarms_.erase(found);
+  }
+}
+
+void AlarmBook::replace(AlarmKind kind, const std::map<std::string, std::string>& alarms,
+                        Instant now) {
+  for (const Alarm& alarm : all()) {
+    if (alarm.kind == kind && alarms.count(alarm.subject) == 0) {
+      clear(kind, alarm.subject);
+    }
+  }
+  for (const auto& [subject, message] : alarms) {
+    raise(kind, subject, message, now);
+  }
+}
+
+bool AlarmBook::stands(AlarmKind kind, const std::string& subject) const {
+  return alarms_.count({kind, subject}) > 0;
+}
+
+std::vector<Alarm> AlarmBook::all() const {
+  std::vector<Alarm> all;
+  for (const auto& [key, alarm] : alarms_) {
+    all.push_back(alarm);
+  }
+  return all;
+}
+
+}  // namespace mixnet::ocs

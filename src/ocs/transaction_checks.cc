@@ -1,0 +1,239 @@
+// The checks after the patches, and the report.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ocs/switch_operations.h"
+#include "ocs/transaction.h"
+
+namespace mixnet::ocs {
+namespace {
+
+constexpr Duration kPowerPause = std::chrono::milliseconds(20);
+constexpr int kUselessAnswers = 3;
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+std::vector<Circuit> Transaction::present_circuits() const {
+  const SwitchView view = view_of(region_, readings_.patches);
+  if (!job_.change) {
+    return view.circuits;
+  }
+  std::vector<Circuit> present;
+  for (const Circuit& circuit : still_wanted()) {
+    if (view.has(circuit)) {
+      present.push_back(circuit);
+    }
+  }
+  return present;
+}
+
+void Transaction::start_checks(Instant now) {
+  light_until_ = now + (job_.wait_for_light ? options_.light_deadline : Duration::zero());
+  stage_ = Stage::kShutters;
+}
+
+void Transaction::read_shutters(const CommandDone& done, Instant now) {
+  if (done.outcome == Outcome::kCompleted) {
+    const auto shutters = parse_shutters(done.lines, region_.switch_size());
+    if (shutters.ok()) {
+      for (const PortShutter& shutter : *shutters) {
+        readings_.shutter_open[shutter.port] = shutter.open;
+      }
+      return go_on_after_shutters(now);
+    }
+  }
+  // A model without them refuses; what cannot be read is reported as not checked.
+  if (done.outcome == Outcome::kDenied || repeats_ >= kUselessAnswers) {
+    return go_on_after_shutters(now);
+  }
+  repeat_later(now);
+}
+
+void Transaction::go_on_after_shutters(Instant /*now*/) {
+  repeats_ = 0;
+  stage_ = Stage::kPower;
+}
+
+void Transaction::read_power(const CommandDone& done, Instant now) {
+  if (done.outcome == Outcome::kCompleted) {
+    const auto power = parse_power(done.lines, region_.switch_size());
+    if (power.ok()) {
+      for (const PortPower& reading : *power) {
+        if (reading.dbm.has_value()) {
+          readings_.dbm[reading.port] = *reading.dbm;
+        }
+      }
+      return go_on_after_power(now);
+    }
+  }
+  if (done.outcome == Outcome::kDenied || repeats_ >= kUselessAnswers) {
+    return go_on_after_power(now);
+  }
+  repeat_later(now);
+}
+
+void Transaction::go_on_after_power(Instant now) {
+  repeats_ = 0;
+  bool dark = false;
+  for (const Circuit& circuit : present_circuits()) {
+    checks_[circuit] = check_light(region_, circuit, readings_, options_.least_dbm);
+    dark = dark || (!checks_[circuit].passed && checks_[circuit].step == CheckStep::kPower);
+  }
+  if (dark && now < light_until_) {
+    not_before_ = now + kPowerPause;  // COMPLD may come before the mirrors have settled
+    return;
+  }
+  carrier_until_ = now + job_.carrier_wait;
+  stage_ = Stage::kCarrier;
+}
+
+void Transaction::check_carriers(Instant now) {
+  bool waiting = false;
+  std::map<Circuit, CircuitCheck> linked;
+  for (const auto& [circuit, light] : checks_) {
+    linked[circuit] = check_link(region_, circuit, light, probe_);
+    waiting = waiting || (light.passed && !linked[circuit].passed && whole_.count(circuit) == 0);
+  }
+  if (waiting && now < carrier_until_) {
+    not_before_ = std::min(carrier_until_, now + options_.carrier_interval);
+    return;
+  }
+  checks_ = std::move(linked);
+  finish(now);
+}
+
+void Transaction::tick(Instant now) {
+  if (!done() && now >= deadline_) {
+    end_early(fmt::format("waited {:.3g} s for {}", seconds(now - started_), stage_text()), now);
+    return;
+  }
+  if (stage_ == Stage::kCarrier && (!not_before_.has_value() || now >= *not_before_)) {
+    not_before_.reset();
+    check_carriers(now);
+  }
+}
+
+std::optional<Instant> Transaction::next_deadline() const {
+  if (done()) {
+    return std::nullopt;
+  }
+  return not_before_.has_value() && !asked_ ? std::min(*not_before_, deadline_) : deadline_;
+}
+
+std::string Transaction::stage_text() const {
+  const std::string waited =
+      asked_ ? fmt::format("an answer to {} from {}", last_asked_, options_.session.peer)
+             : fmt::format("a session with {}", options_.session.peer);
+  switch (stage_) {
+    case Stage::kReadAll:
+      return waited + ", to read all patches";
+    case Stage::kWrite:
+      return waited + ", to change patches";
+    case Stage::kReadTouched:
+      return waited + ", to read back what was changed";
+    case Stage::kShutters:
+      return waited + ", to read shutters";
+    case Stage::kPower:
+      return waited + ", to read power";
+    case Stage::kCarrier:
+      return "the carrier of the NICs";
+    case Stage::kDone:
+      break;
+  }
+  return "nothing";
+}
+
+void Transaction::end_early(const std::string& message, Instant now) {
+  trouble_ = trouble_.empty() ? message : fmt::format("{}; {}", message, trouble_);
+  finish(now);
+}
+
+void Transaction::finish(Instant now) {
+  stage_ = Stage::kDone;
+  not_before_.reset();
+  std::set<Circuit> all(job_.wanted.begin(), job_.wanted.end());
+  if (job_.change) {
+    all.insert(found_.begin(), found_.end());
+  }
+  const SwitchView view = view_of(region_, readings_.patches);
+  all.insert(view.circuits.begin(), view.circuits.end());
+  for (const Circuit& circuit : all) {
+    const bool wanted = std::binary_search(job_.wanted.begin(), job_.wanted.end(), circuit);
+    report_.circuits.push_back(report_on(circuit, wanted, view));
+  }
+  report_.total = now - started_;
+  if (!job_.change || !began_ || !settled()) {
+    return;
+  }
+  std::string summary;
+  for (const CircuitReport& report : report_.circuits) {
+    summary +=
+        fmt::format("{}{} {}{}", summary.empty() ? "" : "; ", region_.name_of(report.circuit),
+                    report.wanted ? "" : "removed: ", name_of(report.outcome));
+  }
+  if (Status status = journal_.settle(report_.id, summary); !status.ok()) {
+    journal_error_ = status.error().text();
+  }
+}
+
+bool Transaction::settled() const {
+  return std::none_of(
+      report_.circuits.begin(), report_.circuits.end(),
+      [](const CircuitReport& report) { return report.outcome == PairOutcome::kUnknown; });
+}
+
+CircuitReport Transaction::report_on(Circuit circuit, bool wanted, const SwitchView& view) const {
+  CircuitReport report;
+  report.circuit = circuit;
+  report.wanted = wanted;
+  const bool present = view.has(circuit);
+  report.changed = known_ && present != (whole_.count(circuit) > 0);
+  const auto fault = faults_.find(circuit);
+  if (fault != faults_.end()) {
+    report.outcome = fault->second.outcome;
+    report.message = fault->second.message;
+  } else {
+    report.outcome = outcome_without_fault(report, present);
+  }
+  return report;
+}
+
+PairOutcome Transaction::outcome_without_fault(CircuitReport& report, bool present) const {
+  report.message = trouble_;
+  if (!known_) {
+    return PairOutcome::kUnknown;
+  }
+  const auto sent = attempts_.find(report.circuit);
+  const bool was_sent = sent != attempts_.end() && sent->second > 0;
+  if (!report.wanted) {
+    if (!present) {
+      report.message.clear();
+      return PairOutcome::kVerified;
+    }
+    if (trouble_.empty()) {
+      report.message = "set by somebody else; left as it is";
+      return PairOutcome::kConflict;
+    }
+    return was_sent ? PairOutcome::kUnknown : PairOutcome::kRefused;
+  }
+  if (!present) {
+    if (trouble_.empty()) {
+      report.message = "the switch does not hold it, or only one direction of it";
+      return PairOutcome::kConflict;
+    }
+    return was_sent ? PairOutcome::kUnknown : PairOutcome::kRefused;
+  }
+  const auto check = checks_.find(report.circuit);
+  if (check == checks_.end()) {
+    return PairOutcome::kUnknown;
+  }
+  report.step = check->second.step;
+  report.message = check->second.message;
+  return check->second.passed ? PairOutcome::kVerified : PairOutcome::kDark;
+}
+
+}  // namespace mixnet::ocs
