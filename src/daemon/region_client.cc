@@ -122,11 +122,11 @@ Result<v1::Topology> RegionClient::status() {
   const auto reader = connection_->stub->WatchTopology(&context, v1::WatchTopologyRequest());
   v1::Topology topology;
   const bool read = reader->Read(&topology);
-  context.TryCancel();
-  const grpc::Status status = reader->Finish();
   if (!read) {
-    return connection_->error_of(status);
+    return connection_->error_of(reader->Finish());
   }
+  context.TryCancel();
+  static_cast<void>(reader->Finish());
   return topology;
 }
 

@@ -227,8 +227,10 @@ void read_control(TableReader reader, RegionSettings& config) {
   reader.read_bool("check_power", options.check_power);
   reader.read_number("least_dbm", options.least_dbm, -100, 40);
   read_duration(reader, "light_deadline", options.light_deadline, kNone);
+  read_duration(reader, "settle_after_unknown", options.settle_after_unknown, kNone);
   read_duration(reader, "carrier_deadline", options.carrier_deadline, kNone);
   read_duration(reader, "carrier_interval", options.carrier_interval, kOneMs);
+  read_duration(reader, "relink_window", options.relink_window, kNone);
   read_duration(reader, "health_interval", options.health_interval, std::chrono::milliseconds(10));
   reader.read_int("failures_to_quarantine", options.failures_to_quarantine, 1, 1000);
   read_duration(reader, "quarantine", options.quarantine, kNone);

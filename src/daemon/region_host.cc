@@ -22,8 +22,10 @@ bool holds(const std::vector<Circuit>& circuits, Circuit circuit) {
 
 }  // namespace
 
-RegionHost::RegionHost(ocs::RegionController& controller, net::Loop& loop, HostHooks hooks)
+RegionHost::RegionHost(ocs::RegionController& controller, std::size_t max_waiting, net::Loop& loop,
+                       HostHooks hooks)
     : controller_(controller),
+      max_waiting_(max_waiting),
       loop_(loop),
       hooks_(std::move(hooks)),
       region_(controller.region()) {}
@@ -75,8 +77,10 @@ void RegionHost::execute(const RegionRequest& request, const Done& done) {
   const Result<uint64_t> ticket =
       reads_only ? controller_.verify(now) : controller_.apply(wanted, now);
   if (!ticket.ok()) {
-    // The circuits were checked: what is left is the length of the queue.
-    done(failed(FailureKind::kExhausted, ticket.error().message));
+    // The circuits were checked. What is left is the length of the queue, or a controller that
+    // takes no changes at all: an unreadable journal, a switch of another size.
+    done(failed(under_way_ >= max_waiting_ ? FailureKind::kExhausted : FailureKind::kUnavailable,
+                ticket.error().message));
     return;
   }
   ++under_way_;
@@ -217,32 +221,14 @@ void RegionHost::handle(const ocs::ApplyDone& done) {
     answer.given_up = std::move(waiting.given_up);
     waiting.done(std::move(answer));
   }
-  if (stopping_ && under_way_ == 0) {
-    finish_stop();
-  }
 }
 
-void RegionHost::stop(Duration deadline, std::function<void()> drained) {
-  CHECK(!stopping_, "stopped twice");
-  stopping_ = true;
-  drained_ = std::move(drained);
-  if (under_way_ == 0) {
-    finish_stop();
-  } else {
-    stop_timer_ = loop_.call_at(loop_.now() + deadline, [this] { finish_stop(); });
-  }
-}
-
-void RegionHost::finish_stop() {
-  loop_.cancel(stop_timer_);
+void RegionHost::abandon() {
   for (auto& [ticket, waiting] : std::exchange(waiting_, {})) {
     loop_.cancel(waiting.timer);
     waiting.done(failed(FailureKind::kUnavailable,
                         "the daemon stops before the transaction ended: its outcome is unknown "
                         "until the daemon runs again and reads the switch"));
-  }
-  if (drained_) {
-    std::exchange(drained_, nullptr)();
   }
 }
 

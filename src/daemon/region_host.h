@@ -1,6 +1,6 @@
 #pragma once
 
-#include <atomic>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,17 +23,19 @@ struct HostHooks {
 // Everything but submit() and region() belongs to the thread of the loop.
 class RegionHost final : public RegionBackend {
  public:
-  // All outlive the host.
-  RegionHost(ocs::RegionController& controller, net::Loop& loop, HostHooks hooks);
+  // All outlive the host; `max_waiting` is that of the controller.
+  RegionHost(ocs::RegionController& controller, std::size_t max_waiting, net::Loop& loop,
+             HostHooks hooks);
 
   const ocs::Region& region() const override { return region_; }
   void submit(RegionRequest request, Done done) override;
 
   // The report of a transaction.
   void handle(const ocs::ApplyDone& done);
-  // Refuses new requests from now on. `drained` is called once the transactions that were accepted
-  // are reported; `deadline` from now the requests that are left are refused, and it is called.
-  void stop(Duration deadline, std::function<void()> drained);
+  // Refuses new requests from now on.
+  void refuse_new() { stopping_ = true; }
+  // Answers whoever still waits: the daemon ends before the transaction does.
+  void abandon();
 
  private:
   struct Waiting {
@@ -53,9 +55,9 @@ class RegionHost final : public RegionBackend {
   void await(uint64_t ticket, Waiting waiting, Duration deadline);
   void give_up_waiting(uint64_t ticket, Duration deadline);
   std::string waited_for() const;
-  void finish_stop();
 
   ocs::RegionController& controller_;
+  std::size_t max_waiting_;
   net::Loop& loop_;
   HostHooks hooks_;
   const ocs::Region& region_;
@@ -64,8 +66,6 @@ class RegionHost final : public RegionBackend {
   // Of the last accepted transaction, while one is under way.
   std::optional<std::vector<ocs::Circuit>> wanted_;
   bool stopping_ = false;
-  std::function<void()> drained_;
-  net::TimerId stop_timer_ = 0;
 };
 
 }  // namespace mixnet::daemon
