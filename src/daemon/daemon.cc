@@ -46,9 +46,9 @@ Status create_folder(const std::string& file) {
   }
   std::filesystem::create_directory(folder, error);
   if (error) {
-    return Error{fmt::format("cannot create the folder {} of [state]: {}", folder.string(),
-                             error.message()),
-                 ""};
+    return Error{
+        fmt::format("cannot create the folder {} of [state]: {}", folder.string(), error.message()),
+        ""};
   }
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
   return Status();
@@ -63,6 +63,8 @@ class Daemon::Impl {
   ~Impl() { stop(); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
+  Impl(Impl&&) = delete;
+  Impl& operator=(Impl&&) = delete;
 
   Status open();
   bool stop();
@@ -142,10 +144,11 @@ Status Daemon::Impl::open_metrics() {
   try {
     exposer_ = std::make_unique<prometheus::Exposer>(config_.listen.metrics, 1);
   } catch (const std::exception& error) {
-    return Error{fmt::format("cannot serve metrics at {}: the port is in use or not of this machine "
-                             "({})",
-                             config_.listen.metrics, error.what()),
-                 ""};
+    return Error{
+        fmt::format("cannot serve metrics at {}: the port is in use or not of this machine "
+                    "({})",
+                    config_.listen.metrics, error.what()),
+        ""};
   }
   exposer_->RegisterCollectable(metrics_.registry());
   return Status();
@@ -224,8 +227,7 @@ void Daemon::Impl::log_alarm(LogLevel level, const char* event, const ocs::Alarm
 void Daemon::Impl::publish() {
   publish_is_due_ = false;
   const WallClock clock{loop_.now(), unix_now()};
-  feed_.publish(
-      topology_message(config_.name, config_.region, controller_->topology(), clock));
+  feed_.publish(topology_message(config_.name, config_.region, controller_->topology(), clock));
   metrics_.show(controller_->topology());
 }
 

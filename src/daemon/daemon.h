@@ -13,12 +13,15 @@ namespace mixnet::daemon {
 class Daemon {
  public:
   // Everything is in place when it returns, but for the session with the switch. Errors: another
-  // daemon has the region, credentials, journal, a port or socket in use. `log` outlives the daemon.
+  // daemon has the region, credentials, journal, a port or socket in use. `log` outlives
+  // the daemon.
   static Result<std::unique_ptr<Daemon>> start(const RegionConfig& config, const JsonLog& log);
   // As stop().
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
+  Daemon(Daemon&&) = delete;
+  Daemon& operator=(Daemon&&) = delete;
 
   // Refuses new requests, lets the transactions that were accepted end within stop_deadline,
   // answers whoever waits, and logs out. Returns whether all that was in time.

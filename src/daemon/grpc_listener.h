@@ -27,6 +27,8 @@ class GrpcListener {
   ~GrpcListener();
   GrpcListener(const GrpcListener&) = delete;
   GrpcListener& operator=(const GrpcListener&) = delete;
+  GrpcListener(GrpcListener&&) = delete;
+  GrpcListener& operator=(GrpcListener&&) = delete;
 
   // Takes no more calls and returns when every call has ended; those that last longer than
   // `deadline` are cancelled, but still have to be answered by the service.

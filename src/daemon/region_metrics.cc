@@ -19,10 +19,8 @@ using prometheus::Histogram;
 using prometheus::Registry;
 
 // A switch takes 20 to 100 ms; above that something is wrong, and how wrong is of interest.
-const Histogram::BucketBoundaries& switch_buckets() {
-  static const Histogram::BucketBoundaries kBuckets = {
-      0.02, 0.03, 0.04, 0.045, 0.05, 0.06, 0.07, 0.08, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10};
-  return kBuckets;
+Histogram::BucketBoundaries switch_buckets() {
+  return {0.02, 0.03, 0.04, 0.045, 0.05, 0.06, 0.07, 0.08, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10};
 }
 
 constexpr ocs::PairOutcome kOutcomes[] = {ocs::PairOutcome::kVerified, ocs::PairOutcome::kRefused,

@@ -19,6 +19,10 @@ class RegionMetrics {
   // Every metric carries the label region="NAME".
   explicit RegionMetrics(const std::string& region);
   ~RegionMetrics();
+  RegionMetrics(const RegionMetrics&) = delete;
+  RegionMetrics& operator=(const RegionMetrics&) = delete;
+  RegionMetrics(RegionMetrics&&) = delete;
+  RegionMetrics& operator=(RegionMetrics&&) = delete;
 
   void count(const ocs::ApplyReport& report);
   void show(const ocs::Topology& topology);

@@ -74,6 +74,7 @@ std::vector<GivenUp> give_up(const AssignmentProblem& problem,
     ++given_up[pair];
   }
   std::vector<GivenUp> list;
+  list.reserve(given_up.size());
   for (const auto& [pair, circuits] : given_up) {
     list.push_back(GivenUp{static_cast<int>(pair.first), static_cast<int>(pair.second), circuits});
   }
