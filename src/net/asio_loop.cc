@@ -31,6 +31,8 @@ class AsioLoop::Impl {
   Impl() : timer_(context_) {}
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
+  Impl(Impl&&) = delete;
+  Impl& operator=(Impl&&) = delete;
   ~Impl() {
     // One by one: what a timer holds may cancel others when it goes.
     while (timers_.take_due(Instant::max(), timers_.last())) {
@@ -122,6 +124,8 @@ class AsioLoop::Watch final : public FdWatch {
   }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
+  Watch(Watch&&) = delete;
+  Watch& operator=(Watch&&) = delete;
   ~Watch() override {
     state_->want_readable = state_->want_writable = false;
     state_->descriptor.release();

@@ -30,6 +30,8 @@ class AsioLoop final : public Loop {
   ~AsioLoop() override;
   AsioLoop(const AsioLoop&) = delete;
   AsioLoop& operator=(const AsioLoop&) = delete;
+  AsioLoop(AsioLoop&&) = delete;
+  AsioLoop& operator=(AsioLoop&&) = delete;
 
   // Outside of the calls of the loop: the time as it is.
   Instant now() const override;

@@ -21,6 +21,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+  Connection(Connection&&) = delete;
+  Connection& operator=(Connection&&) = delete;
 
   void send(std::string_view bytes);
   void close();
@@ -75,6 +77,8 @@ class ConnectionHandle final : public Stream {
       : connection_(std::move(connection)) {}
   ConnectionHandle(const ConnectionHandle&) = delete;
   ConnectionHandle& operator=(const ConnectionHandle&) = delete;
+  ConnectionHandle(ConnectionHandle&&) = delete;
+  ConnectionHandle& operator=(ConnectionHandle&&) = delete;
   ~ConnectionHandle() override { connection_->detach(); }
 
   void send(std::string_view bytes) override { connection_->send(bytes); }

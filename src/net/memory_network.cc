@@ -78,6 +78,8 @@ class MemoryNetwork::Handle final : public Stream {
       : connection_(std::move(connection)), direction_(direction) {}
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
+  Handle(Handle&&) = delete;
+  Handle& operator=(Handle&&) = delete;
   ~Handle() override { connection_->close(direction_); }
 
   void send(std::string_view bytes) override { connection_->send(direction_, bytes); }

@@ -56,6 +56,8 @@ class MemoryNetwork {
   ~MemoryNetwork();
   MemoryNetwork(const MemoryNetwork&) = delete;
   MemoryNetwork& operator=(const MemoryNetwork&) = delete;
+  MemoryNetwork(MemoryNetwork&&) = delete;
+  MemoryNetwork& operator=(MemoryNetwork&&) = delete;
 
   // `acceptor` gets whoever dials `address`, until it is taken away with unlisten().
   void listen(const std::string& address, StreamAcceptor& acceptor);

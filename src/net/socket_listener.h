@@ -21,6 +21,8 @@ class SocketListener {
   ~SocketListener();
   SocketListener(const SocketListener&) = delete;
   SocketListener& operator=(const SocketListener&) = delete;
+  SocketListener(SocketListener&&) = delete;
+  SocketListener& operator=(SocketListener&&) = delete;
 
   int socket() const { return socket_.get(); }
 

@@ -26,6 +26,8 @@ class TcpConnect : public std::enable_shared_from_this<TcpConnect> {
   ~TcpConnect();
   TcpConnect(const TcpConnect&) = delete;
   TcpConnect& operator=(const TcpConnect&) = delete;
+  TcpConnect(TcpConnect&&) = delete;
+  TcpConnect& operator=(TcpConnect&&) = delete;
 
  private:
   TcpConnect(AsioLoop& loop, HostPort host_port, Duration deadline, Done done);

@@ -35,6 +35,8 @@ class UnixListener {
   ~UnixListener();
   UnixListener(const UnixListener&) = delete;
   UnixListener& operator=(const UnixListener&) = delete;
+  UnixListener(UnixListener&&) = delete;
+  UnixListener& operator=(UnixListener&&) = delete;
 
  private:
   UnixListener(std::unique_ptr<SocketListener> listener, std::string path, ino_t inode);
