@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <future>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -31,12 +32,10 @@
 namespace mixnet::daemon {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kShowInterval = seconds(1);
 constexpr Duration kCallsDeadline = seconds(1);  // of calls that are left when all is answered
-constexpr Duration kStopPoll = milliseconds(5);
 
 Status create_folder(const std::string& file) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
@@ -52,6 +51,11 @@ Status create_folder(const std::string& file) {
   }
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
   return Status();
+}
+
+Result<ocs::Login> read_login_of(const SwitchConfig& config) {
+  return config.credential.empty() ? ocs::read_login(config.credentials_file)
+                                   : ocs::read_login_credential(config.credential);
 }
 
 }  // namespace
@@ -82,13 +86,13 @@ class Daemon::Impl {
   void log_alarm(LogLevel level, const char* event, const ocs::Alarm& alarm);
   void publish();
   void every_second();
-  void await_stopped(Instant deadline, std::promise<bool>& stopped);
+  void end(bool in_time);
 
   RegionConfig config_;
   const JsonLog& log_;
   TopologyFeed feed_;
   RegionMetrics metrics_;
-  std::unique_ptr<ocs::RegionLock> lock_;
+  std::optional<ocs::RegionLock> lock_;
   std::unique_ptr<ocs::SqliteJournal> journal_;
   std::unique_ptr<ocs::LinkProbe> probe_;
   net::AsioLoop loop_;
@@ -102,6 +106,8 @@ class Daemon::Impl {
   std::thread thread_;  // of the loop
   bool publish_is_due_ = false;
   bool watchdog_ = false;
+  bool ended_ = false;
+  std::promise<bool> stopped_;
 };
 
 Status Daemon::Impl::open() {
@@ -124,16 +130,60 @@ Status Daemon::Impl::open_state() {
   if (Status status = create_folder(config_.lock); !status.ok()) {
     return status;
   }
-  Result<std::unique_ptr<ocs::RegionLock>> lock = ocs::RegionLock::acquire(config_.lock);
+  Result<ocs::RegionLock> lock = ocs::RegionLock::acquire(config_.lock, config_.name, "mixnetd");
   if (!lock.ok()) {
     return lock.error();
   }
-  lock_ = std::move(lock).value();
+  lock_.emplace(std::move(lock).value());
   Result<std::unique_ptr<ocs::SqliteJournal>> journal = ocs::SqliteJournal::open(config_.journal);
   if (!journal.ok()) {
     return journal.error();
   }
   journal_ = std::move(journal).value();
+  return Status();
+}
+
+Status Daemon::Impl::open_switch() {
+  const SwitchConfig& ocs = config_.ocs;
+  Result<ocs::Login> login = read_login_of(ocs);
+  if (!login.ok()) {
+    return login.error();
+  }
+  const Result<net::HostPort> address = net::parse_host_port(ocs.tcp.empty() ? ocs.ssh : ocs.tcp);
+  if (!address.ok()) {
+    return address.error();
+  }
+  if (ocs.ssh.empty()) {
+    dialer_ = std::make_unique<net::TcpDialer>(loop_, *address);
+  } else {
+    net::SshOptions ssh;
+    ssh.host_port = *address;
+    ssh.user = login->user;
+    ssh.password = [password = login->password] { return std::string(password.reveal()); };
+    ssh.known_hosts = ocs.known_hosts;
+    dialer_ = std::make_unique<net::SshDialer>(loop_, std::move(ssh));
+  }
+  if (config_.probe == ProbeKind::kSysfs) {
+    probe_ = std::make_unique<ocs::SysfsLinkProbe>(config_.region, config_.visible, config_.sysfs);
+  } else {
+    probe_ = std::make_unique<ocs::NoLinkProbe>();
+  }
+  ocs::ControllerOptions options = config_.options;
+  options.session.login = std::move(login).value();
+  options.session.login.tid = ocs.tid;
+  controller_ =
+      std::make_unique<ocs::RegionController>(config_.region, options, *journal_, *probe_);
+  link_ = std::make_unique<ocs::ControllerLink>(
+      loop_, *dialer_, *controller_, [this](ocs::ControllerEvent& event) { on_event(event); });
+  HostHooks hooks;
+  hooks.post = [this](std::function<void()> call) { loop_.post(std::move(call)); };
+  hooks.apply = [this](std::vector<ocs::Circuit> circuits) {
+    return link_->apply(std::move(circuits));
+  };
+  hooks.verify = [this] { return link_->verify(); };
+  host_ = std::make_unique<RegionHost>(*controller_, options.max_waiting, loop_, std::move(hooks));
+  service_ = std::make_unique<RegionService>(
+      ServiceOptions{config_.name, config_.allocator, config_.eps, MIXNET_VERSION}, *host_, feed_);
   return Status();
 }
 
@@ -168,7 +218,6 @@ void Daemon::Impl::start_loop() {
 void Daemon::Impl::begin() {
   publish();
   every_second();
-  link_->pump();
 }
 
 // --- on the thread of the loop ------------------------------------------------------------------
@@ -240,16 +289,14 @@ void Daemon::Impl::every_second() {
   loop_.call_at(loop_.now() + kShowInterval, [this] { every_second(); });
 }
 
-void Daemon::Impl::await_stopped(Instant deadline, std::promise<bool>& stopped) {
-  const bool is_stopped = controller_->stopped();
-  if (!is_stopped && loop_.now() < deadline) {
-    loop_.call_at(loop_.now() + kStopPoll,
-                  [this, deadline, &stopped] { await_stopped(deadline, stopped); });
-    return;
+// Everything was reported and the switch said good-bye, or the deadline has passed.
+void Daemon::Impl::end(bool in_time) {
+  if (!ended_) {
+    ended_ = true;
+    host_->abandon();
+    feed_.end();
+    stopped_.set_value(in_time);
   }
-  host_->abandon();
-  feed_.end();
-  stopped.set_value(is_stopped);
 }
 
 // --- on the thread of the owner -----------------------------------------------------------------
@@ -259,14 +306,12 @@ bool Daemon::Impl::stop() {
     return true;
   }
   service_->stopping();
-  std::promise<bool> stopped;
-  loop_.post([this, &stopped] {
+  loop_.post([this] {
     host_->refuse_new();
-    controller_->stop(loop_.now());
-    link_->pump();
-    await_stopped(loop_.now() + config_.stop_deadline, stopped);
+    link_->stop([this] { end(true); });
+    loop_.call_at(loop_.now() + config_.stop_deadline, [this] { end(false); });
   });
-  const bool in_time = stopped.get_future().get();
+  const bool in_time = stopped_.get_future().get();
   if (listener_ != nullptr) {
     listener_->stop(kCallsDeadline);
     listener_.reset();

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "daemon/config_text.h"
 #include "daemon/region_keys.h"
 #include "ocs/switch_ports.h"
+#include "scenario/names.h"
 #include "scenario/table_reader.h"
 #include "scenario/text_file.h"
 
@@ -110,7 +112,6 @@ void read_switch(TableReader reader, Draft& draft, RegionSettings& config) {
     }
   }
   ocs::SessionOptions& session = config.options.session;
-  read_duration(reader, "connect_deadline", ocs.connect_deadline, kOneMs);
   read_duration(reader, "login_deadline", session.login_deadlines.hard, kOneMs);
   session.login_deadlines.soft = session.login_deadlines.hard;
   read_duration(reader, "keep_alive", session.keep_alive, std::chrono::seconds(1));
@@ -199,12 +200,44 @@ void read_server(TableReader reader, Draft& draft, Problems& problems) {
 
 // --- [links], [control], [listen] -------------------------------------------------------------
 
+// One kernel has one interface of a name, whatever the servers of a region call theirs.
+void find_visible(TableReader& reader, const Draft& draft, const std::vector<std::string>& servers,
+                  RegionSettings& config) {
+  std::map<std::string, std::string> owners;  // server by interface
+  for (std::size_t i = 0; i < draft.nics.size(); ++i) {
+    const Nic& nic = draft.nics[i];
+    const std::string& server = draft.servers[static_cast<std::size_t>(nic.server)];
+    if (std::find(servers.begin(), servers.end(), server) == servers.end()) {
+      continue;
+    }
+    config.visible.push_back(ocs::NicId(static_cast<int32_t>(i)));
+    const auto [other, is_new] = owners.emplace(nic.interface, server);
+    if (!is_new) {
+      reader.problem(
+          "probe", fmt::format("{} and {} both have an interface `{}`, and this machine "
+                               "has one of that name: write `servers = [\"{}\"]` if "
+                               "it is {}, or `probe = \"none\"`",
+                               other->second, server, nic.interface, other->second, other->second));
+    }
+  }
+}
+
 void read_links(TableReader reader, const Draft& draft, RegionSettings& config) {
   reader.read_choice("probe", config.probe,
                      {{"none", ProbeKind::kNone}, {"sysfs", ProbeKind::kSysfs}});
   std::string sysfs = "/sys";
   reader.read_text("sysfs", sysfs);
   config.sysfs = path_in(draft.folder, sysfs);
+  std::vector<std::string> servers = draft.servers;
+  reader.read_texts("servers", servers);
+  for (const std::string& server : servers) {
+    if (std::find(draft.servers.begin(), draft.servers.end(), server) == draft.servers.end()) {
+      reader.problem("servers", scenario::unknown_name("server", server, draft.servers));
+    }
+  }
+  if (config.probe == ProbeKind::kSysfs) {
+    find_visible(reader, draft, servers, config);
+  }
 }
 
 void read_control(TableReader reader, RegionSettings& config) {

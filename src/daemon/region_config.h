@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/fabric_spec.h"
 #include "core/instant.h"
@@ -20,7 +21,6 @@ struct SwitchConfig {
   // Exactly one is set.
   std::string credentials_file;  // path
   std::string credential;        // name of a systemd credential
-  Duration connect_deadline = std::chrono::seconds(2);
 };
 
 enum class ProbeKind { kNone, kSysfs };
@@ -40,8 +40,9 @@ struct RegionSettings {
   std::string journal;  // path of the SQLite file
   std::string lock;     // path
   ProbeKind probe = ProbeKind::kNone;
-  std::string sysfs;               // folder
-  ocs::ControllerOptions options;  // without the login, which does not belong in a file of keys
+  std::string sysfs;                // folder
+  std::vector<ocs::NicId> visible;  // whose carrier is in `sysfs`
+  ocs::ControllerOptions options;   // without the login, which does not belong in a file of keys
   Allocator allocator = Allocator::kSplit;
   int eps = 0;  // electrical NICs per server
   Duration stop_deadline = std::chrono::seconds(5);

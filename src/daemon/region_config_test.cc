@@ -33,6 +33,7 @@ rx = "51,57"
 directory = "state"
 [links]
 probe = "sysfs"
+servers = ["s0"]
 [control]
 eps = 2
 quarantine = "60s"
@@ -65,6 +66,7 @@ TEST(RegionConfig, ReadsEveryPart) {
   EXPECT_EQ(config->lock, folder.file("state/r1.lock"));
   EXPECT_EQ(config->probe, ProbeKind::kSysfs);
   EXPECT_EQ(config->sysfs, "/sys");
+  EXPECT_THAT(config->visible, ::testing::ElementsAre(ocs::NicId(0), ocs::NicId(1)));
   EXPECT_EQ(config->eps, 2);
   EXPECT_EQ(config->options.quarantine, std::chrono::seconds(60));
   EXPECT_EQ(config->options.least_dbm, -18.5);
@@ -135,20 +137,22 @@ const Case kServerCases[] = {
 const Case kOtherCases[] = {
     {"directory = \"state\"", "dir = \"state\"", 17, "`dir`"},
     {"probe = \"sysfs\"", "probe = \"ethtool\"", 19, "`none` or `sysfs`"},
-    {"eps = 2", "eps = -1", 21, "between 0 and"},
-    {"quarantine = \"60s\"", "quarantine = 60", 22, "must be text in quotes"},
-    {"quarantine = \"60s\"", "quarantin = \"60s\"", 22, "or `quarantine`?"},
-    {"quarantine = \"60s\"", "carrier_interval = \"1us\"", 22, "at least 1ms"},
-    {"quarantine = \"60s\"", "least_backoff = \"60s\"", 20, "not be below `least_backoff`"},
-    {"quarantine = \"60s\"", "allocator = \"relay\"", 22, "`split`, `algorithm1` or `released`"},
-    {"unix:r1.sock", "0.0.0.0:7443", 25, "Add `tls_certificate`, `tls_key` and `tls_client_ca`"},
-    {"unix:r1.sock", "127.0.0.1:7443", 25, "Add `tls_certificate`"},
-    {"unix:r1.sock", "unix:", 25, "unix:/run/mixnet/r1.sock"},
+    {"servers = [\"s0\"]\n", "", 19, "s0 and s1 both have an interface `ens1f0`"},
+    {"servers = [\"s0\"]", "servers = [\"s5\"]", 20, "unknown server `s5`"},
+    {"eps = 2", "eps = -1", 22, "between 0 and"},
+    {"quarantine = \"60s\"", "quarantine = 60", 23, "must be text in quotes"},
+    {"quarantine = \"60s\"", "quarantin = \"60s\"", 23, "or `quarantine`?"},
+    {"quarantine = \"60s\"", "carrier_interval = \"1us\"", 23, "at least 1ms"},
+    {"quarantine = \"60s\"", "least_backoff = \"60s\"", 21, "not be below `least_backoff`"},
+    {"quarantine = \"60s\"", "allocator = \"relay\"", 23, "`split`, `algorithm1` or `released`"},
+    {"unix:r1.sock", "0.0.0.0:7443", 26, "Add `tls_certificate`, `tls_key` and `tls_client_ca`"},
+    {"unix:r1.sock", "127.0.0.1:7443", 26, "Add `tls_certificate`"},
+    {"unix:r1.sock", "unix:", 26, "unix:/run/mixnet/r1.sock"},
     {"grpc = \"unix:r1.sock\"", "grpc = \"[::]:7443\"\ntls_certificate = \"a\"\ntls_key = \"b\"",
-     25, "network address"},
-    {"grpc = \"unix:r1.sock\"", "grpc = \"unix:r1.sock\"\ntls_key = \"b\"", 25, "has no TLS"},
-    {"127.0.0.1:9464", "0.0.0.0:9464", 26, "`metrics_public = true`"},
-    {"127.0.0.1:9464", "9464", 26, "must be an address"},
+     26, "network address"},
+    {"grpc = \"unix:r1.sock\"", "grpc = \"unix:r1.sock\"\ntls_key = \"b\"", 26, "has no TLS"},
+    {"127.0.0.1:9464", "0.0.0.0:9464", 27, "`metrics_public = true`"},
+    {"127.0.0.1:9464", "9464", 27, "must be an address"},
 };
 
 class RegionConfigErrors : public ::testing::TestWithParam<Case> {};

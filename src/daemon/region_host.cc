@@ -22,8 +22,8 @@ bool holds(const std::vector<Circuit>& circuits, Circuit circuit) {
 
 }  // namespace
 
-RegionHost::RegionHost(ocs::RegionController& controller, std::size_t max_waiting, net::Loop& loop,
-                       HostHooks hooks)
+RegionHost::RegionHost(const ocs::RegionController& controller, std::size_t max_waiting,
+                       net::Loop& loop, HostHooks hooks)
     : controller_(controller),
       max_waiting_(max_waiting),
       loop_(loop),
@@ -73,9 +73,7 @@ void RegionHost::execute(const RegionRequest& request, const Done& done) {
     }
     wanted = std::move(circuits).value();
   }
-  const Instant now = loop_.now();
-  const Result<uint64_t> ticket =
-      reads_only ? controller_.verify(now) : controller_.apply(wanted, now);
+  const Result<uint64_t> ticket = reads_only ? hooks_.verify() : hooks_.apply(wanted);
   if (!ticket.ok()) {
     // The circuits were checked. What is left is the length of the queue, or a controller that
     // takes no changes at all: an unreadable journal, a switch of another size.
@@ -88,7 +86,6 @@ void RegionHost::execute(const RegionRequest& request, const Done& done) {
     wanted_ = std::move(wanted);
   }
   await(*ticket, std::move(waiting), request.deadline);
-  hooks_.pump();
 }
 
 void RegionHost::dry_run(const RegionRequest& request, const Done& done) {

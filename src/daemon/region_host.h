@@ -11,12 +11,13 @@
 
 namespace mixnet::daemon {
 
-// How the host reaches the thread of the loop and the connection of the controller.
+// How the host reaches the thread of the loop, and the controller through its connection.
 struct HostHooks {
   // Runs a function on the loop's thread; may be called from any thread.
   std::function<void(std::function<void()>)> post;
-  // To be called after every call of the controller: sends its output, sets its timer.
-  std::function<void()> pump;
+  // As those of the controller, for now; their reports come to handle() later.
+  std::function<Result<uint64_t>(std::vector<ocs::Circuit>)> apply;
+  std::function<Result<uint64_t>()> verify;
 };
 
 // Joins requests of many threads to the controller of one region, which knows one thread.
@@ -24,7 +25,7 @@ struct HostHooks {
 class RegionHost final : public RegionBackend {
  public:
   // All outlive the host; `max_waiting` is that of the controller.
-  RegionHost(ocs::RegionController& controller, std::size_t max_waiting, net::Loop& loop,
+  RegionHost(const ocs::RegionController& controller, std::size_t max_waiting, net::Loop& loop,
              HostHooks hooks);
 
   const ocs::Region& region() const override { return region_; }
@@ -56,7 +57,7 @@ class RegionHost final : public RegionBackend {
   void give_up_waiting(uint64_t ticket, Duration deadline);
   std::string waited_for() const;
 
-  ocs::RegionController& controller_;
+  const ocs::RegionController& controller_;
   std::size_t max_waiting_;
   net::Loop& loop_;
   HostHooks hooks_;

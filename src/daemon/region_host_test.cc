@@ -57,10 +57,19 @@ class RegionHostTest : public ::testing::Test {
     journal_ = ocs::SqliteJournal::open(folder_.file("r1.sqlite")).value();
     controller_ = std::make_unique<ocs::RegionController>(three_by_two(), options_of_test(),
                                                           *journal_, probe_);
-    host_ = std::make_unique<RegionHost>(
-        *controller_, 2, loop_,
-        HostHooks{[this](std::function<void()> call) { loop_.call_at(loop_.now(), call); },
-                  [this] { pump(); }});
+    HostHooks hooks;
+    hooks.post = [this](std::function<void()> call) { loop_.call_at(loop_.now(), call); };
+    hooks.apply = [this](std::vector<ocs::Circuit> circuits) {
+      auto ticket = controller_->apply(std::move(circuits), loop_.now());
+      loop_.call_at(loop_.now(), [this] { pump(); });
+      return ticket;
+    };
+    hooks.verify = [this] {
+      auto ticket = controller_->verify(loop_.now());
+      loop_.call_at(loop_.now(), [this] { pump(); });
+      return ticket;
+    };
+    host_ = std::make_unique<RegionHost>(*controller_, 2, loop_, std::move(hooks));
   }
 
   // The switch is reachable from now on.

@@ -17,9 +17,8 @@ inline constexpr KeySpec kSwitchKeys[] = {
     {"address", "\"10.0.0.5:3082\""},   {"ssh", "\"ocs1.example.net:6252\""},
     {"known_hosts", "\"known_hosts\""}, {"size", "\"48x48\"", true},
     {"tid", "\"PolatisOXC\""},          {"credentials", "\"switch.credentials\""},
-    {"credential", "\"switch\""},       {"connect_deadline", "\"2s\""},
-    {"login_deadline", "\"5s\""},       {"keep_alive", "\"20s\""},
-    {"page_grace", "\"200ms\""},
+    {"credential", "\"switch\""},       {"login_deadline", "\"5s\""},
+    {"keep_alive", "\"20s\""},          {"page_grace", "\"200ms\""},
 };
 
 inline constexpr KeySpec kServerKeys[] = {
@@ -31,7 +30,8 @@ inline constexpr KeySpec kServerKeys[] = {
 
 inline constexpr KeySpec kStateKeys[] = {{"directory", "\"/var/lib/mixnet\"", true}};
 
-inline constexpr KeySpec kLinksKeys[] = {{"probe", "\"sysfs\"", true}, {"sysfs", "\"/sys\""}};
+inline constexpr KeySpec kLinksKeys[] = {
+    {"probe", "\"sysfs\"", true}, {"sysfs", "\"/sys\""}, {"servers", "[\"s0\"]"}};
 
 inline constexpr KeySpec kControlKeys[] = {
     {"allocator", "\"split\""},

@@ -175,7 +175,8 @@ TEST_F(DaemonTest, WhatKeepsItFromStartingIsNamed) {
   other.replace(other.find("switch.credentials"), 18, "absent.credentials");
   EXPECT_THAT(start_error(bench_.folder.write("r3.toml", other)), HasSubstr("absent.credentials"));
   other.replace(other.find("absent.credentials"), 18, "public.credentials");
-  const std::string open_to_all = bench_.folder.write("public.credentials", "admin\nroot\n");
+  const std::string open_to_all =
+      bench_.folder.write("public.credentials", "user = admin\npassword = root\n");
   ASSERT_EQ(::chmod(open_to_all.c_str(), 0644), 0);
   EXPECT_THAT(start_error(bench_.folder.write("r4.toml", other)), HasSubstr("0600"));
 }

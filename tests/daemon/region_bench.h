@@ -90,7 +90,8 @@ struct RegionBench {
   std::string config;  // path of the region file
 
   RegionBench() {
-    const std::string credentials = folder.write("switch.credentials", "admin\nroot\n");
+    const std::string credentials =
+        folder.write("switch.credentials", "user = admin\npassword = root\n");
     EXPECT_EQ(::chmod(credentials.c_str(), 0600), 0);
     config = folder.write("r1.toml", text());
   }
