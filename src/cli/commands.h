@@ -11,7 +11,12 @@ void add_catalog_command(CLI::App& app, Outcome& outcome);
 void add_compare_command(CLI::App& app, Outcome& outcome);
 void add_cost_command(CLI::App& app, Outcome& outcome);
 void add_flows_command(CLI::App& app, Outcome& outcome);
+void add_ocs_command(CLI::App& app, Outcome& outcome);
 void add_trace_command(CLI::App& app, Outcome& outcome);
 void add_wire_command(CLI::App& app, Outcome& outcome);
+
+// Sub-commands of `ocs`.
+void add_ocs_emulate_command(CLI::App& ocs, Outcome& outcome);
+void add_ocs_fault_command(CLI::App& ocs, Outcome& outcome);
 
 }  // namespace mixnet::cli

@@ -11,7 +11,7 @@ namespace mixnet::ocs {
 namespace {
 
 constexpr std::size_t kMostQueuedCommands = 256;
-// Stands in the input for the beginning of a command that is too long: belongs into none.
+// Stands in the input for a command that is too long.
 constexpr char kTooLong = '\0';
 
 EmulatorSession& session_of(EmulatorBox& box, EmulatedSwitch::Connection connection) {
@@ -116,7 +116,9 @@ void execute(EmulatorBox& box, EmulatorSession& session, std::string_view text, 
   const EmulatorKnobs& knobs = box.options.knobs;
   ++box.counters.commands;
   session.last_used = now;
-  const auto read = read_command(text);
+  const auto read = text.front() == kTooLong
+                        ? UnreadableCommand{"0", knobs.list_code, "Command too long"}
+                        : read_command(text);
   const auto* received = std::get_if<ReceivedCommand>(&read);
   if (box.faults.busy > 0) {
     --box.faults.busy;

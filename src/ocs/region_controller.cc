@@ -327,7 +327,7 @@ std::optional<Instant> RegionController::next_deadline() const {
     consider(next_connect_);
   }
   if (current_ != nullptr) {
-    consider(current_->next_deadline());
+    consider(current_->next_deadline(ready()));
   } else if (ready() && !stopping_) {
     consider(next_health_);
     if (!state_.settled()) {

@@ -291,7 +291,7 @@ void Transaction::wrote(const CommandDone& done, Instant now) {
   const bool all_sent = removed_ == plan_.remove.size() && added_ == plan_.add.size();
   unanswered_ = done.outcome == Outcome::kUnknown;
   for (const Change& change : batch_.changes) {
-    ++attempts_[change.circuit];
+    ++attempts_[{change.circuit, batch_.create}];
     last_answer_[change.circuit] = std::string(name_of(done.outcome));
   }
   switch (done.outcome) {
@@ -316,7 +316,7 @@ void Transaction::wrote(const CommandDone& done, Instant now) {
       return;
     case Outcome::kNotSent:
       for (const Change& change : batch_.changes) {
-        --attempts_[change.circuit];
+        --attempts_[{change.circuit, batch_.create}];
       }
       stage_ = Stage::kReadAll;
       return;
@@ -333,28 +333,27 @@ void Transaction::denied(const Denial& denial, Instant now) {
     return repeat_later(now);
   }
   if (is_privilege(denial)) {
-    give_up_on(plan_.remove, refused);
-    return give_up_on(plan_.add, refused);
+    give_up_on(plan_.remove, /*create=*/false, refused);
+    return give_up_on(plan_.add, /*create=*/true, refused);
   }
   if (batch_.changes.size() == 1) {
-    return give_up_on(batch_.changes, refused);
+    return give_up_on(batch_.changes, batch_.create, refused);
   }
   // One bad pair may have spoiled the whole command: halve it until the pair is found.
   batch_limit_ = batch_.changes.size() / 2;
   for (const Change& change : batch_.changes) {
-    --attempts_[change.circuit];
+    --attempts_[{change.circuit, batch_.create}];
   }
 }
 
-void Transaction::give_up_on(const std::vector<Change>& changes, const Fault& fault) {
+void Transaction::give_up_on(const std::vector<Change>& changes, bool create, const Fault& fault) {
   for (const Change& change : changes) {
     faults_.try_emplace(change.circuit, fault);
-    const bool wanted = std::binary_search(job_.wanted.begin(), job_.wanted.end(), change.circuit);
-    if (!wanted) {
+    if (!create) {
       keep_.push_back(change.circuit);
-      std::sort(keep_.begin(), keep_.end());
     }
   }
+  std::sort(keep_.begin(), keep_.end());
 }
 
 void Transaction::read_touched(const CommandDone& done, Instant now) {
@@ -402,12 +401,13 @@ bool Transaction::give_up_on_repeated() {
   bool gave_up = false;
   for (const bool create : {false, true}) {
     for (const Change& change : create ? plan_.add : plan_.remove) {
-      const int attempts = attempts_[change.circuit];
+      const int attempts = attempts_[{change.circuit, create}];
       if (attempts >= options_.max_rounds) {
-        give_up_on({change}, {unanswered_ ? PairOutcome::kUnknown : PairOutcome::kRefused,
-                              fmt::format("sent {} times, the last time {}, but the switch {} it",
-                                          attempts, last_answer_[change.circuit],
-                                          create ? "does not hold" : "still holds")});
+        give_up_on(
+            {change}, create,
+            {unanswered_ ? PairOutcome::kUnknown : PairOutcome::kRefused,
+             fmt::format("sent {} times, the last time {}, but the switch {} it", attempts,
+                         last_answer_[change.circuit], create ? "does not hold" : "still holds")});
         gave_up = true;
       }
     }

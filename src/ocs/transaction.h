@@ -54,7 +54,8 @@ class Transaction {
   void answer(const CommandDone& done, Instant now);
   // Gives up at the deadline; goes on without a session where none is needed.
   void tick(Instant now);
-  std::optional<Instant> next_deadline() const;
+  // When to call tick() and, if there is a session to ask, next().
+  std::optional<Instant> next_deadline(bool may_ask) const;
 
   // Only reads: it may be dropped.
   bool is_harmless() const { return !job_.change; }
@@ -103,8 +104,8 @@ class Transaction {
 
   void plan();
   void plan_again(Instant now);
-  // True if the changes are not tried again.
-  void give_up_on(const std::vector<Change>& changes, const Fault& fault);
+  void give_up_on(const std::vector<Change>& changes, bool create, const Fault& fault);
+  // Of what is planned again: true if something was tried often enough.
   bool give_up_on_repeated();
   std::vector<Circuit> still_wanted() const;
   void start_checks(Instant now);
@@ -149,9 +150,9 @@ class Transaction {
   std::size_t batch_limit_ = 0;
   Batch batch_;  // the last one sent
   std::set<PortId> touched_;
-  std::map<Circuit, int> attempts_;
-  std::map<Circuit, std::string> last_answer_;  // to a write about this circuit
-  bool unanswered_ = false;                     // no answer to the last write
+  std::map<std::pair<Circuit, bool>, int> attempts_;  // to remove (false), to create (true)
+  std::map<Circuit, std::string> last_answer_;        // to a write about this circuit
+  bool unanswered_ = false;                           // no answer to the last write
   std::map<Circuit, Fault> faults_;
   std::optional<Instant> delayed_until_;
   Instant light_until_;

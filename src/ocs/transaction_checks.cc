@@ -117,11 +117,12 @@ void Transaction::tick(Instant now) {
   }
 }
 
-std::optional<Instant> Transaction::next_deadline() const {
+std::optional<Instant> Transaction::next_deadline(bool may_ask) const {
   if (done()) {
     return std::nullopt;
   }
-  return not_before_.has_value() && !asked_ ? std::min(*not_before_, deadline_) : deadline_;
+  const bool resumes = not_before_.has_value() && !asked_ && (may_ask || stage_ == Stage::kCarrier);
+  return resumes ? std::min(*not_before_, deadline_) : deadline_;
 }
 
 std::string Transaction::stage_text() const {
@@ -207,7 +208,7 @@ PairOutcome Transaction::outcome_without_fault(CircuitReport& report, bool prese
   if (!known_) {
     return PairOutcome::kUnknown;
   }
-  const auto sent = attempts_.find(report.circuit);
+  const auto sent = attempts_.find({report.circuit, report.wanted});
   const bool was_sent = sent != attempts_.end() && sent->second > 0;
   if (!report.wanted) {
     if (!present) {
