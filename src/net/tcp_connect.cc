@@ -14,8 +14,7 @@ namespace mixnet::net {
 
 std::shared_ptr<TcpConnect> TcpConnect::start(AsioLoop& loop, const HostPort& host_port,
                                               Duration deadline, Done done) {
-  std::shared_ptr<TcpConnect> attempt(
-      new TcpConnect(loop, host_port, deadline, std::move(done)));
+  std::shared_ptr<TcpConnect> attempt(new TcpConnect(loop, host_port, deadline, std::move(done)));
   attempt->timer_ = attempt->call_at(attempt->end_, &TcpConnect::timed_out);
   attempt->call_at(loop.now(), &TcpConnect::begin);
   return attempt;

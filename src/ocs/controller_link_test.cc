@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "net/memory_network.h"
 #include "net/simulated_loop.h"
 #include "ocs/emulated_switch.h"
+#include "ocs/emulator_link.h"
 
 namespace mixnet::ocs {
 namespace {
@@ -38,68 +38,6 @@ class MemoryJournal final : public Journal {
  private:
   std::optional<Intent> last_;
   bool settled_ = true;
-};
-
-// The emulated switch at an address of the memory network.
-class SwitchHost final : public net::StreamAcceptor {
- public:
-  SwitchHost(net::Loop& loop, EmulatorOptions options)
-      : loop_(loop), emulated(std::move(options)) {}
-
-  net::StreamEvents& accept(std::unique_ptr<net::Stream> stream,
-                            const std::string& /*peer*/) override {
-    clients_.push_back(std::make_unique<Client>(*this, std::move(stream)));
-    return *clients_.back();
-  }
-
- private:
-  struct Client final : net::StreamEvents {
-    Client(SwitchHost& the_host, std::unique_ptr<net::Stream> the_stream)
-        : host(the_host), stream(std::move(the_stream)) {}
-    void on_open() override {
-      id = host.emulated.open(host.loop_.now());
-      host.serve();
-    }
-    void on_bytes(std::string_view bytes) override {
-      host.emulated.feed(id, bytes, host.loop_.now());
-      host.serve();
-    }
-    void on_closed(const Error& /*why*/) override {
-      stream.reset();
-      host.emulated.closed(id, host.loop_.now());
-      host.serve();
-    }
-    SwitchHost& host;
-    std::unique_ptr<net::Stream> stream;
-    EmulatedSwitch::Connection id = 0;
-  };
-
-  void serve() {
-    for (const auto& client : clients_) {
-      if (!client->stream) {
-        continue;
-      }
-      client->stream->send(emulated.take_output(client->id));
-      if (emulated.wants_close(client->id)) {
-        client->stream.reset();
-        emulated.closed(client->id, loop_.now());
-      }
-    }
-    loop_.cancel(timer_);
-    if (const auto next = emulated.next_deadline()) {
-      timer_ = loop_.call_at(*next, [this] {
-        emulated.tick(loop_.now());
-        serve();
-      });
-    }
-  }
-
-  net::Loop& loop_;
-  std::vector<std::unique_ptr<Client>> clients_;
-  net::TimerId timer_ = 0;
-
- public:
-  EmulatedSwitch emulated;
 };
 
 Region small_region() {
@@ -139,7 +77,8 @@ struct World {
 
   net::SimulatedLoop loop;
   net::MemoryNetwork network;
-  SwitchHost host{loop, emulator()};
+  EmulatedSwitch emulated{emulator()};
+  EmulatorLink host{loop, emulated, nullptr};
   std::unique_ptr<net::Dialer> dialer;
   MemoryJournal journal;
   NoLinkProbe probe;
@@ -159,7 +98,7 @@ TEST(ControllerLink, BringsCircuitsToTheSwitch) {
   world.run(seconds(2));
   ASSERT_EQ(world.reports.size(), 1U);
   EXPECT_TRUE(world.reports.at(*request).all_verified());
-  EXPECT_EQ(world.host.emulated.patches().size(), 4U);
+  EXPECT_EQ(world.emulated.patches().size(), 4U);
   const auto verified = world.link->verify();
   ASSERT_TRUE(verified.ok());
   world.run(seconds(2));
@@ -213,7 +152,7 @@ TEST(ControllerLink, EveryCutOfAnAnswerEndsInAReport) {
     ASSERT_EQ(world.reports.count(*request), 1U) << "cut " << cut;
     for (const CircuitReport& circuit : world.reports.at(*request).circuits) {
       if (circuit.outcome == PairOutcome::kVerified) {
-        EXPECT_EQ(world.host.emulated.patches().size(), 2U) << "cut " << cut;
+        EXPECT_EQ(world.emulated.patches().size(), 2U) << "cut " << cut;
       }
     }
   }

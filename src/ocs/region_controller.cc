@@ -179,6 +179,9 @@ void RegionController::handle(EventsLost& event, Instant now) {
 void RegionController::handle(SessionLost& event, Instant now) {
   introduced_ = false;
   read_this_session_ = false;
+  if (current_ != nullptr) {
+    current_->session_lost();
+  }
   state_.session_went(event.message, now);
   events_.push_back(TopologyChanged{});
   events_.push_back(Notice{event.message});
@@ -265,6 +268,7 @@ void RegionController::start(const Request& request, Instant now) {
   job.wanted = request.change ? request.circuits : state_.intended();
   job.expected = state_.expected();
   job.unusable = state_.unusable();
+  job.relinking = state_.relinking(now);
   job.wait_for_light = request.change;
   job.carrier_wait = request.change ? options_.carrier_deadline : Duration::zero();
   current_request_ = request;
@@ -278,6 +282,7 @@ void RegionController::start_resume(Instant now) {
   Transaction::Job job;
   job.wanted = state_.intended();
   job.unusable = state_.unusable();
+  job.relinking = state_.relinking(now);
   job.carrier_wait = options_.carrier_deadline;
   job.resume = true;
   job.id = *state_.intent();

@@ -48,7 +48,7 @@ TEST(RegionLock, IsReleasedWhenItsHolderIsKilled) {
     if (::write(ready[1], &state, 1) == 1) {
       ::pause();
     }
-    ::_exit(1);
+    ::raise(SIGKILL);
   }
   char state = 0;
   ASSERT_EQ(::read(ready[0], &state, 1), 1);

@@ -70,6 +70,16 @@ std::map<NicId, std::string> RegionState::unusable() const {
   return unusable;
 }
 
+std::set<Circuit> RegionState::relinking(Instant now) const {
+  std::set<Circuit> relinking;
+  for (const auto& [circuit, changed] : changed_at_) {
+    if (now < changed + options_.relink_window) {
+      relinking.insert(circuit);
+    }
+  }
+  return relinking;
+}
+
 void RegionState::absorb(const Transaction& transaction, Instant now) {
   if (transaction.job().change) {
     absorb_intent(transaction, now);
@@ -131,7 +141,7 @@ void RegionState::count_failures(const Transaction& transaction, Instant now) {
     const auto check = transaction.checks().find(report.circuit);
     const PortId port = check == transaction.checks().end() ? PortId() : check->second.port;
     const bool dark = report.outcome == PairOutcome::kDark && report.step != CheckStep::kShutter;
-    if (!dark && report.outcome != PairOutcome::kRefused) {
+    if (!dark && transaction.failed().count(report.circuit) == 0) {
       continue;
     }
     for (const NicId nic : nics) {
@@ -191,6 +201,7 @@ void RegionState::tick(Instant now) {
 }
 
 void RegionState::raise_alarms(Instant now) {
+  const std::set<Circuit> coming_back = relinking(now);
   const SwitchView view = view_of(region_, readings_.patches);
   std::map<std::string, std::string> foreign;
   for (const Patch& patch : view.foreign) {
@@ -206,10 +217,7 @@ void RegionState::raise_alarms(Instant now) {
   std::map<std::string, std::string> dark;
   std::map<std::string, std::string> shutters;
   for (const auto& [circuit, check] : checks_) {
-    const auto changed = changed_at_.find(circuit);
-    const bool relinking = check.step == CheckStep::kCarrier && changed != changed_at_.end() &&
-                           now < changed->second + options_.relink_window;
-    if (check.passed || relinking) {
+    if (check.passed || (check.step == CheckStep::kCarrier && coming_back.count(circuit) > 0)) {
       continue;
     }
     auto& kind = check.step == CheckStep::kShutter ? shutters : dark;

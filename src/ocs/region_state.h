@@ -40,6 +40,8 @@ class RegionState {
   std::optional<std::vector<Circuit>> expected() const;
   // NICs that are not used, and why.
   std::map<NicId, std::string> unusable() const;
+  // Were switched within the relink window.
+  std::set<Circuit> relinking(Instant now) const;
   bool was_read() const { return was_read_; }
   const Readings& readings() const { return readings_; }
 

@@ -43,6 +43,7 @@ bool is_letter(char c) {
 
 std::vector<std::string_view> words(std::string_view text, std::size_t limit) {
   std::vector<std::string_view> result;
+  result.reserve(4);  // as many as the lines between texts have
   text = trimmed(text);
   while (!text.empty()) {
     const std::size_t end = text.find_first_of(kWhite);

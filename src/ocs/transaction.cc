@@ -96,6 +96,7 @@ std::optional<Transaction::Ask> Transaction::next(Instant now) {
     std::optional<Ask> command;
     switch (stage_) {
       case Stage::kReadAll:
+      case Stage::kConfirm:
         command = ask(read_all_patches_command(), kReadDeadlines, now);
         break;
       case Stage::kWrite:
@@ -218,10 +219,19 @@ void Transaction::answer(const CommandDone& done, Instant now) {
       return read_shutters(done, now);
     case Stage::kPower:
       return read_power(done, now);
+    case Stage::kConfirm:
+      return confirm(done, now);
     case Stage::kCarrier:
     case Stage::kDone:
       return;
   }
+}
+
+void Transaction::session_lost() {
+  if (stage_ == Stage::kWrite || stage_ == Stage::kReadTouched) {
+    stage_ = Stage::kReadAll;
+  }
+  to_confirm_ = true;
 }
 
 void Transaction::repeat_later(Instant now) {
@@ -334,7 +344,8 @@ void Transaction::denied(const Denial& denial, Instant now) {
   }
   if (is_privilege(denial)) {
     give_up_on(plan_.remove, /*create=*/false, refused);
-    return give_up_on(plan_.add, /*create=*/true, refused);
+    give_up_on(plan_.add, /*create=*/true, refused);
+    return failed_.clear();  // no circuit's fault
   }
   if (batch_.changes.size() == 1) {
     return give_up_on(batch_.changes, batch_.create, refused);
@@ -349,7 +360,9 @@ void Transaction::denied(const Denial& denial, Instant now) {
 void Transaction::give_up_on(const std::vector<Change>& changes, bool create, const Fault& fault) {
   for (const Change& change : changes) {
     faults_.try_emplace(change.circuit, fault);
-    if (!create) {
+    if (create) {
+      failed_.insert(change.circuit);
+    } else {
       keep_.push_back(change.circuit);
     }
   }

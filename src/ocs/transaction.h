@@ -23,9 +23,11 @@ namespace mixnet::ocs {
 // missing is found by reading and planned anew):
 //
 //   read all -> [journal] -> deletes -> creates -> read touched -> shutters -> power -> carrier
-//       ^           ^                                  |
+//       ^           ^                                  |                            -> confirm
 //       |           +--- something is missing ---------+
 //       +--- a write without an answer, or a new session
+//
+// Confirm: what was read before a wait, or in an earlier session, is read once more at the end.
 class Transaction {
  public:
   struct Job {
@@ -35,9 +37,11 @@ class Transaction {
     std::optional<std::vector<Circuit>> expected;
     std::map<NicId, std::string> unusable;  // and why
     bool wait_for_light = true;
+    // Zero: the carrier of circuits that were just switched is not looked at.
     Duration carrier_wait{0};
-    bool resume = false;   // the intent is in the journal already
-    TransactionId id = 0;  // with `resume`
+    std::set<Circuit> relinking;  // were switched shortly before
+    bool resume = false;          // the intent is in the journal already
+    TransactionId id = 0;         // with `resume`
   };
 
   // The references outlive the transaction.
@@ -52,6 +56,8 @@ class Transaction {
   // CHECK: the last one was answered.
   std::optional<Ask> next(Instant now);
   void answer(const CommandDone& done, Instant now);
+  // What was read may have changed meanwhile. After the answer to what was asked.
+  void session_lost();
   // Gives up at the deadline; goes on without a session where none is needed.
   void tick(Instant now);
   // When to call tick() and, if there is a session to ask, next().
@@ -70,12 +76,14 @@ class Transaction {
   const Job& job() const { return job_; }
   // Everything that was to be known is known; nothing is left to resume.
   bool settled() const;
+  // The switch was asked for these, and could not.
+  const std::set<Circuit>& failed() const { return failed_; }
   // Of every circuit that is there, wanted or not.
   const std::map<Circuit, CircuitCheck>& checks() const { return checks_; }
   const std::string& journal_error() const { return journal_error_; }
 
  private:
-  enum class Stage { kReadAll, kWrite, kReadTouched, kShutters, kPower, kCarrier, kDone };
+  enum class Stage { kReadAll, kWrite, kReadTouched, kShutters, kPower, kCarrier, kConfirm, kDone };
   // What is known of a circuit that could not be switched.
   struct Fault {
     PairOutcome outcome = PairOutcome::kRefused;
@@ -110,6 +118,7 @@ class Transaction {
   std::vector<Circuit> still_wanted() const;
   void start_checks(Instant now);
   void check_carriers(Instant now);
+  void confirm(const CommandDone& done, Instant now);
   std::vector<Circuit> present_circuits() const;
   void go_on_after_shutters(Instant now);
   void go_on_after_power(Instant now);
@@ -154,9 +163,11 @@ class Transaction {
   std::map<Circuit, std::string> last_answer_;        // to a write about this circuit
   bool unanswered_ = false;                           // no answer to the last write
   std::map<Circuit, Fault> faults_;
+  std::set<Circuit> failed_;
   std::optional<Instant> delayed_until_;
   Instant light_until_;
   Instant carrier_until_;
+  bool to_confirm_ = false;
   std::map<Circuit, CircuitCheck> checks_;
   std::string trouble_;  // why it ended early
   std::string journal_error_;

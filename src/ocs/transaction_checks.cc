@@ -95,14 +95,40 @@ void Transaction::check_carriers(Instant now) {
   bool waiting = false;
   std::map<Circuit, CircuitCheck> linked;
   for (const auto& [circuit, light] : checks_) {
+    const bool fresh = whole_.count(circuit) == 0 || job_.relinking.count(circuit) > 0;
+    if (job_.change && fresh && job_.carrier_wait == Duration::zero()) {
+      linked[circuit] = light;  // its NICs are still coming back, and nobody wants to wait
+      continue;
+    }
     linked[circuit] = check_link(region_, circuit, light, probe_);
-    waiting = waiting || (light.passed && !linked[circuit].passed && whole_.count(circuit) == 0);
+    waiting = waiting || (light.passed && !linked[circuit].passed && fresh);
   }
   if (waiting && now < carrier_until_) {
     not_before_ = std::min(carrier_until_, now + options_.carrier_interval);
+    to_confirm_ = true;
     return;
   }
   checks_ = std::move(linked);
+  if (!to_confirm_ || !job_.change) {
+    return finish(now);
+  }
+  known_ = false;
+  stage_ = Stage::kConfirm;
+}
+
+void Transaction::confirm(const CommandDone& done, Instant now) {
+  if (!usable(done, now)) {
+    return;
+  }
+  Result<std::vector<Patch>> patches = parse_patches(done.lines, region_.switch_size());
+  if (!patches.ok()) {
+    trouble_ = patches.error().text();
+    return repeat_later(now);
+  }
+  trouble_.clear();
+  readings_.patches = std::move(patches).value();
+  std::sort(readings_.patches.begin(), readings_.patches.end());
+  known_ = true;
   finish(now);
 }
 
@@ -140,6 +166,8 @@ std::string Transaction::stage_text() const {
       return waited + ", to read shutters";
     case Stage::kPower:
       return waited + ", to read power";
+    case Stage::kConfirm:
+      return waited + ", to confirm what was read";
     case Stage::kCarrier:
       return "the carrier of the NICs";
     case Stage::kDone:
