@@ -42,10 +42,16 @@ need_build_packages() {
   need libsqlite3-dev "journal of the region controller" packaged libsqlite3-dev
   need libasio-dev "poll loop" packaged libasio-dev
   need libssh-dev "switches that are reached over SSH" packaged libssh-dev
-  need pkgconf "finds libssh for the build" on_path pkg-config
+  need pkgconf "finds libssh and libsystemd for the build" on_path pkg-config
   need libgtest-dev "unit tests" packaged libgtest-dev
   need libgmock-dev "matchers of the unit tests" packaged libgmock-dev
   need libbenchmark-dev "benchmarks" packaged libbenchmark-dev
+  need libgrpc++-dev "the service of mixnetd" packaged libgrpc++-dev
+  need libprotobuf-dev "its messages" packaged libprotobuf-dev
+  need protobuf-compiler "generates their code" on_path protoc
+  need protobuf-compiler-grpc "generates the code of the service" on_path grpc_cpp_plugin
+  need prometheus-cpp-dev "metrics of mixnetd" packaged prometheus-cpp-dev
+  need libsystemd-dev "tells systemd that mixnetd is ready" packaged libsystemd-dev
   # A Node.js from elsewhere brings its own npm and conflicts with Debian's.
   need npm "fetches the charts of the HTML report at build time (about 390 small packages)" \
     on_path npm
@@ -53,6 +59,7 @@ need_build_packages() {
 }
 
 need_test_packages() {
+  need openssl "makes the certificates of a test" on_path openssl
   need python3 "runs the checks of the code base on itself" on_path python3
   need clang-14 "second compiler that every source must pass" on_path clang++-14
   need clang-format-14 "layout check" on_path clang-format-14
