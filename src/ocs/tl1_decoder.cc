@@ -18,8 +18,6 @@ constexpr char kSubEnd = '\xf0';
 constexpr char kWill = '\xfb';
 constexpr char kDont = '\xfe';
 
-bool is_white(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 // Bytes that may change what the rest of a line is inside of, or end it.
 constexpr std::array<bool, 256> kSpecial = [] {
   std::array<bool, 256> special{};
@@ -30,8 +28,10 @@ constexpr std::array<bool, 256> kSpecial = [] {
 }();
 
 std::string_view without_prompt(std::string_view line) {
-  const std::size_t first = line.find_first_not_of("<> \t\r");
-  return first == std::string_view::npos ? std::string_view() : trimmed(line.substr(first));
+  while (!line.empty() && (is_white(line.front()) || line.front() == '<' || line.front() == '>')) {
+    line.remove_prefix(1);
+  }
+  return trimmed(line);
 }
 
 }  // namespace

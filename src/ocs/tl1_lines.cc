@@ -19,8 +19,10 @@ bool has_shape(std::string_view text, std::string_view shape) {
 // Cuts the last word off `text`.
 std::string_view take_last_word(std::string_view& text) {
   text = trimmed(text);
-  const std::size_t blank = text.find_last_of(" \t\r");
-  const std::size_t start = blank == std::string_view::npos ? 0 : blank + 1;
+  std::size_t start = text.size();
+  while (start > 0 && !is_white(text[start - 1])) {
+    --start;
+  }
   const std::string_view word = text.substr(start);
   text = text.substr(0, start);
   return word;
@@ -44,7 +46,7 @@ Completion completion_of(std::string_view word) {
 // The word at the start of `text`, or a quoted string with its quotes; cut off from `text`.
 std::string_view take_ctag(std::string_view& text) {
   text = trimmed(text);
-  std::size_t end = text.find_first_of(" \t\r");
+  std::size_t end = word_length(text);
   if (!text.empty() && text.front() == '"') {
     const std::size_t quote = text.find('"', 1);
     end = quote == std::string_view::npos ? text.size() : quote + 1;
@@ -55,7 +57,7 @@ std::string_view take_ctag(std::string_view& text) {
 }
 
 std::optional<Response> parse_response_head(std::string_view line) {
-  if (!equal_ignoring_case(line.substr(0, line.find_first_of(" \t\r")), "M")) {
+  if (!equal_ignoring_case(line.substr(0, word_length(line)), "M")) {
     return std::nullopt;
   }
   line.remove_prefix(1);

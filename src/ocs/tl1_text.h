@@ -1,10 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
 // Small text helpers of the TL1 code. White space is blank, tab and CR: lines end at LF.
 namespace mixnet::ocs {
+
+// By hand, as all searches here: those of string_view search the set once per byte.
+inline bool is_white(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+// How many bytes come before the first white space.
+std::size_t word_length(std::string_view text);
 
 std::string_view trimmed(std::string_view text);
 
