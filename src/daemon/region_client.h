@@ -29,6 +29,8 @@ class RegionClient {
  public:
   // Errors: files that cannot be read, TLS without all of them. Connects at the first call.
   static Result<RegionClient> make(const ClientOptions& options);
+  RegionClient(const RegionClient&) = delete;
+  RegionClient& operator=(const RegionClient&) = delete;
   RegionClient(RegionClient&&) noexcept;
   RegionClient& operator=(RegionClient&&) noexcept;
   ~RegionClient();
