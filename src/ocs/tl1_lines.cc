@@ -121,13 +121,15 @@ std::optional<std::string> unquoted(std::string_view line) {
 }  // namespace
 
 std::optional<Header> parse_header(std::string_view line) {
-  Header header;
-  header.time = take_last_word(line);
-  header.date = take_last_word(line);
-  if (!has_shape(header.time, "dd:dd:dd") ||
-      !(has_shape(header.date, "dd-dd-dd") || has_shape(header.date, "dddd-dd-dd"))) {
+  const std::string_view time = take_last_word(line);
+  if (!has_shape(time, "dd:dd:dd")) {
     return std::nullopt;
   }
+  const std::string_view date = take_last_word(line);
+  if (!has_shape(date, "dd-dd-dd") && !has_shape(date, "dddd-dd-dd")) {
+    return std::nullopt;
+  }
+  Header header{"", std::string(date), std::string(time)};
   // A prompt in front of the header belongs to no SID.
   const std::size_t sid = line.find_first_not_of("<> \t\r");
   header.sid = sid == std::string_view::npos ? std::string_view() : trimmed(line.substr(sid));

@@ -17,16 +17,6 @@ std::size_t word_length(std::string_view text) {
   return length;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_white(text.front())) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && is_white(text.back())) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](char x, char y) { return lower(x) == lower(y); });
@@ -36,8 +26,6 @@ bool contains_ignoring_case(std::string_view text, std::string_view part) {
   return std::search(text.begin(), text.end(), part.begin(), part.end(),
                      [](char x, char y) { return lower(x) == lower(y); }) != text.end();
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_letter(char c) {
   const char l = lower(c);
