@@ -1,6 +1,7 @@
 #include "daemon/region_service.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -64,6 +65,7 @@ Matrix<int> verified_circuits(const ocs::Region& region, const ocs::ApplyReport&
 struct DemandPlan {
   plan::WireProblem problem;
   Wiring wiring;
+  double took_ms = 0;
 };
 
 // As planned if every circuit came up, else divided again over those that did.
@@ -89,7 +91,10 @@ grpc::ServerUnaryReactor* RegionService::ReportDemand(grpc::CallbackServerContex
   }
   auto plan = std::make_shared<DemandPlan>();
   plan->problem = {std::move(demand).value(), alpha_of(region), options_.eps};
+  const auto began = std::chrono::steady_clock::now();
   plan->wiring = plan::wire(plan->problem, options_.allocator);
+  plan->took_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count();
 
   RegionRequest asked;
   asked.what = CarryOutPlan{{plan->wiring.circuits, plan->problem.demand, {}}};
@@ -104,6 +109,7 @@ grpc::ServerUnaryReactor* RegionService::ReportDemand(grpc::CallbackServerContex
     const Matrix<int> verified = verified_circuits(backend_.region(), *answer.report);
     fill_shares(shares_over(*plan, verified, options_.allocator),
                 allocator_name(options_.allocator), *reply->mutable_shares());
+    reply->set_planning_ms(plan->took_ms);
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;
