@@ -270,13 +270,15 @@ class Simulation {
         text << ' ' << report.circuit.a.value << ',' << report.circuit.b.value << ' '
              << name_of(report.outcome) << ' ' << report.message;
         ++trace_.counts[std::string(name_of(report.outcome))];
-        check(report);
       }
     } else if (const auto* notice = std::get_if<Notice>(&event)) {
       text << ' ' << notice->message;
       EXPECT_EQ(notice->message.find("root"), std::string::npos) << "a secret in a notice";
     }
     note(text.str());
+    if (const auto* done = std::get_if<ApplyDone>(&event)) {
+      std::ranges::for_each(done->report.circuits, [this](const auto& report) { check(report); });
+    }
   }
 
   void note(const std::string& text) {
@@ -299,7 +301,9 @@ class Simulation {
       return;
     }
     const SwitchView view = view_of(region_, emulated_.patches());
-    EXPECT_EQ(view.has(report.circuit), report.wanted) << region_.name_of(report.circuit);
+    EXPECT_EQ(view.has(report.circuit), report.wanted)
+        << region_.name_of(report.circuit) << '\n'
+        << emulated_.control("status", loop_.now()).value();
   }
 
   // After every turn of the switch.

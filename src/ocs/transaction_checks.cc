@@ -11,6 +11,7 @@ namespace mixnet::ocs {
 namespace {
 
 constexpr Duration kPowerPause = std::chrono::milliseconds(20);
+constexpr Duration kConfirmReserve = std::chrono::seconds(1);  // of the time until the deadline
 constexpr int kUselessAnswers = 3;
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -87,7 +88,7 @@ void Transaction::go_on_after_power(Instant now) {
     not_before_ = now + kPowerPause;  // COMPLD may come before the mirrors have settled
     return;
   }
-  carrier_until_ = now + job_.carrier_wait;
+  carrier_until_ = std::min(now + job_.carrier_wait, deadline_ - kConfirmReserve);
   stage_ = Stage::kCarrier;
 }
 
@@ -178,6 +179,7 @@ std::string Transaction::stage_text() const {
 
 void Transaction::end_early(const std::string& message, Instant now) {
   trouble_ = trouble_.empty() ? message : fmt::format("{}; {}", message, trouble_);
+  known_ = known_ && !to_confirm_;  // what was read before a wait was not confirmed
   finish(now);
 }
 
