@@ -128,6 +128,7 @@ v1::Topology topology_message(const std::string& name, const ocs::Region& region
   message.set_version(topology.version);
   message.set_region(name);
   message.set_connected(topology.connected);
+  message.set_read(topology.read);
   message.set_switch_name(topology.switch_name);
   message.set_switch_model(topology.switch_model);
   message.set_intent(topology.intent.value_or(0));

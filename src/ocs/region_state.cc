@@ -30,7 +30,7 @@ bool same_shutters(const std::vector<PortState>& a, const std::vector<PortState>
 }
 
 bool same_but_power(const Topology& a, const Topology& b) {
-  return a.connected == b.connected && a.switch_name == b.switch_name &&
+  return a.connected == b.connected && a.read == b.read && a.switch_name == b.switch_name &&
          a.switch_model == b.switch_model && a.intent == b.intent && a.settled == b.settled &&
          a.circuits == b.circuits && a.foreign == b.foreign && a.quarantined == b.quarantined &&
          same_alarms(a.alarms, b.alarms) && same_shutters(a.ports, b.ports);
@@ -268,6 +268,7 @@ bool RegionState::refresh() {
   Topology next = topology_;
   next.intent = intent_;
   next.settled = settled_;
+  next.read = was_read_;
   next.circuits.clear();
   next.ports.clear();
   next.quarantined.clear();
