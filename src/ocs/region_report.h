@@ -84,7 +84,7 @@ struct PortState {
 struct Topology {
   uint64_t version = 0;  // grows with every change of anything but power readings
   bool connected = false;
-  bool read = false;  // at least once; before, the circuits are those of the journal
+  bool read = false;        // at least once; before, the circuits are those of the journal
   std::string switch_name;  // SID, may be empty
   std::string switch_model;
   std::optional<TransactionId> intent;

@@ -168,6 +168,23 @@ TEST_P(OcsCommandsBothWays, AWatchTellsOfChangesAsTheyCome) {
   EXPECT_EQ(watch.end(SIGINT), 0);
 }
 
+TEST_P(OcsCommandsBothWays, SomebodyElsesPatchIsShownAndRespected) {
+  programs_.fault("foreign 1,16");
+  const ToolRun status = programs_.run_until(3, "status");
+  EXPECT_THAT(status.output, HasSubstr("foreign patch: 1 to 16\n"));
+  EXPECT_THAT(status.output, HasSubstr("foreign-patch"));
+  const ToolRun diff = programs_.run("diff");
+  EXPECT_EQ(diff.exit_code, 3);
+  EXPECT_THAT(diff.output, HasSubstr("foreign patch 1 to 16"));
+  const ToolRun dry = programs_.run("connect s0/ocs1 s1/ocs3 --dry-run");
+  EXPECT_EQ(dry.exit_code, 3);
+  EXPECT_THAT(dry.output, HasSubstr("blocked s0/ocs1 - s1/ocs3: CONFLICT"));
+  const json conflict = parse(programs_.run("connect s0/ocs1 s1/ocs3 --json"));
+  EXPECT_EQ(conflict["circuits"][0]["outcome"], "CONFLICT");
+  EXPECT_FALSE(conflict["all_verified"]);
+  EXPECT_THAT(programs_.fault("status"), HasSubstr("1,16"));
+}
+
 TEST_P(OcsCommandsBothWays, WithoutTheSwitchItSaysSo) {
   ASSERT_EQ(programs_.run("connect s0/ocs1 s1/ocs3").exit_code, 0);
   programs_.stop_emulator();
@@ -204,8 +221,8 @@ TEST_F(OcsCommands, AWrongPasswordIsNotShown) {
 
 TEST_F(OcsCommands, ADeadlineSaysWhatWasWaitedFor) {
   ASSERT_EQ(programs_.run("connect s0/ocs1 s1/ocs3").exit_code, 0);
-  programs_.fault("knob switch_time=800");
-  const ToolRun late = programs_.run("connect s0/ocs2 s2/ocs5 --timeout 400ms");
+  programs_.fault("knob switch_time=3000");
+  const ToolRun late = programs_.run("connect s0/ocs2 s2/ocs5 --timeout 1500ms");
   EXPECT_EQ(late.exit_code, 1);
   EXPECT_THAT(late.errors, HasSubstr("waited for the switch to carry it out"));
   EXPECT_EQ(late.output, "");
