@@ -143,9 +143,7 @@ Result<v1::ApplyReply> DirectAccess::call(const Start& start) {
     done = true;
     engine_->loop().stop();
   });
-  while (!done) {
-    engine_->loop().run();
-  }
+  run_until([&] { return done; }, std::nullopt);
   if (failure.has_value()) {
     return Error{failure->message, ""};
   }
@@ -180,9 +178,7 @@ void DirectAccess::stop() {
     stopped = true;
     engine_->loop().stop();
   });
-  while (!stopped) {
-    engine_->loop().run();
-  }
+  run_until([&] { return stopped; }, std::nullopt);
 }
 
 }  // namespace

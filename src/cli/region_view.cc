@@ -100,13 +100,13 @@ std::string shares_text(const v1::Shares& shares) {
   }
   std::string text = fmt::format(
       "shares ({}, over VERIFIED circuits): {:.1f} % of the demand over circuits, "
-      "{:.1f} % over electrical NICs; ",
+      "{:.1f} % over electrical NICs\n",
       shares.allocator(), 100 * circuit / total, 100 * eps / total);
   if (!std::isfinite(shares.completion())) {
-    return text + "it never completes, for a pair has neither\n";
+    return text + "completion: never, for a pair has neither\n";
   }
   return text +
-         fmt::format("completion {:.3f} times the bound\n", shares.completion() / shares.bound());
+         fmt::format("completion: {:.3f} times the bound\n", shares.completion() / shares.bound());
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ class RegionClient {
   static Result<RegionClient> make(const ClientOptions& options);
   RegionClient(RegionClient&&) noexcept;
   RegionClient& operator=(RegionClient&&) noexcept;
+  RegionClient(const RegionClient&) = delete;
+  RegionClient& operator=(const RegionClient&) = delete;
   ~RegionClient();
 
   // Waits for the daemon, which may be starting just now, but no longer than `most`. Whoever wants
