@@ -179,7 +179,8 @@ bool all_agree(const v1::Topology& topology) {
 
 std::string diff_text(const v1::Topology& topology) {
   if (all_agree(topology)) {
-    return fmt::format("no differences: {} circuits\n", topology.circuits_size());
+    return fmt::format("no differences: {} circuit{}\n", topology.circuits_size(),
+                       topology.circuits_size() == 1 ? "" : "s");
   }
   Table table({{"circuit", Align::kLeft},
                {"intended", Align::kLeft},
