@@ -30,6 +30,7 @@ struct BenchCase {
 std::vector<BenchCase> compare_benches();
 std::vector<BenchCase> decoder_benches();
 std::vector<BenchCase> fluid_benches();
+std::vector<BenchCase> ocs_benches();
 std::vector<BenchCase> all_benches();
 
 }  // namespace mixnet::cli

@@ -1,6 +1,7 @@
 #include "daemon/region_calls.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -41,6 +42,7 @@ Matrix<int> verified_circuits(const ocs::Region& region, const ocs::ApplyReport&
 struct DemandPlan {
   plan::WireProblem problem;
   Wiring wiring;
+  double took_ms = 0;
 };
 
 // As planned if every circuit came up, else divided again over those that did.
@@ -75,7 +77,10 @@ void RegionCalls::report_demand(const v1::ReportDemandRequest& request, v1::Appl
   }
   auto plan = std::make_shared<DemandPlan>();
   plan->problem = {std::move(demand).value(), alpha_of(region), eps_};
+  const auto began = std::chrono::steady_clock::now();
   plan->wiring = plan::wire(plan->problem, allocator_);
+  plan->took_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count();
 
   RegionRequest asked;
   asked.what = CarryOutPlan{{plan->wiring.circuits, plan->problem.demand, {}}};
@@ -87,6 +92,7 @@ void RegionCalls::report_demand(const v1::ReportDemandRequest& request, v1::Appl
                       const auto verified = verified_circuits(backend_.region(), *answer.report);
                       fill_shares(shares_over(*plan, verified, allocator_),
                                   allocator_name(allocator_), *reply.mutable_shares());
+                      reply.set_planning_ms(plan->took_ms);
                     }
                     done(answer.failure);
                   });

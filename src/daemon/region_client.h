@@ -30,10 +30,10 @@ class RegionClient {
  public:
   // Errors: files that cannot be read, TLS without all of them. Connects at the first call.
   static Result<RegionClient> make(const ClientOptions& options);
-  RegionClient(RegionClient&&) noexcept;
-  RegionClient& operator=(RegionClient&&) noexcept;
   RegionClient(const RegionClient&) = delete;
   RegionClient& operator=(const RegionClient&) = delete;
+  RegionClient(RegionClient&&) noexcept;
+  RegionClient& operator=(RegionClient&&) noexcept;
   ~RegionClient();
 
   // Waits for the daemon, which may be starting just now, but no longer than `most`. Whoever wants

@@ -8,14 +8,17 @@ void AlarmBook::raise(AlarmKind kind, const std::string& subject, const std::str
       alarms_.try_emplace({kind, subject}, Alarm{kind, subject, message, now});
   if (inserted) {
     raised_.push_back(found->second);
-  } else {
+    changed_ = true;
+  } else if (found->second.message != message) {
     found->second.message = message;
+    changed_ = true;
   }
 }
 
 void AlarmBook::clear(AlarmKind kind, const std::string& subject) {
   const auto found = alarms_.find({kind, subject});
   if (found != alarms_.end()) {
+    changed_ = true;
     cleared_.push_back(std::move(found->second));
     alarms_.erase(found);
   }

@@ -21,12 +21,15 @@ class AlarmBook {
   bool stands(AlarmKind kind, const std::string& subject) const;
   std::vector<Alarm> all() const;  // in order of (kind, subject)
 
+  // Since the last take_changed()?
+  bool take_changed() { return std::exchange(changed_, false); }
   std::vector<Alarm> take_raised() { return std::exchange(raised_, {}); }
   std::vector<Alarm> take_cleared() { return std::exchange(cleared_, {}); }
 
  private:
   using Key = std::pair<AlarmKind, std::string>;
   std::map<Key, Alarm> alarms_;
+  bool changed_ = false;
   std::vector<Alarm> raised_;
   std::vector<Alarm> cleared_;
 };

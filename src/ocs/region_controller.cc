@@ -110,8 +110,7 @@ void RegionController::handle(CommandDone& done, Instant now) {
 }
 
 void RegionController::handle(LoggedIn& event, Instant now) {
-  state_.session_came(event.sid, now);
-  events_.push_back(TopologyChanged{});
+  state_.session_came(event.sid);
   events_.push_back(Notice{fmt::format("logged in to {} ({})", options_.session.peer,
                                        event.sid.empty() ? "no name" : event.sid)});
   const Result<Ticket> size = session_.submit(read_size_command(), kReadDeadlines, now);
@@ -183,7 +182,6 @@ void RegionController::handle(SessionLost& event, Instant now) {
     current_->session_lost();
   }
   state_.session_went(event.message, now);
-  events_.push_back(TopologyChanged{});
   events_.push_back(Notice{event.message});
 }
 

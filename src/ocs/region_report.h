@@ -83,8 +83,8 @@ struct PortState {
 // The region as it was read last.
 struct Topology {
   uint64_t version = 0;  // grows with every change of anything but power readings
+  bool read = false;     // since the controller started; until then nothing below is known
   bool connected = false;
-  bool read = false;        // at least once; before, the circuits are those of the journal
   std::string switch_name;  // SID, may be empty
   std::string switch_model;
   std::optional<TransactionId> intent;

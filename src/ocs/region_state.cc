@@ -30,7 +30,7 @@ bool same_shutters(const std::vector<PortState>& a, const std::vector<PortState>
 }
 
 bool same_but_power(const Topology& a, const Topology& b) {
-  return a.connected == b.connected && a.read == b.read && a.switch_name == b.switch_name &&
+  return a.read == b.read && a.connected == b.connected && a.switch_name == b.switch_name &&
          a.switch_model == b.switch_model && a.intent == b.intent && a.settled == b.settled &&
          a.circuits == b.circuits && a.foreign == b.foreign && a.quarantined == b.quarantined &&
          same_alarms(a.alarms, b.alarms) && same_shutters(a.ports, b.ports);
@@ -42,6 +42,7 @@ RegionState::RegionState(const Region& region, const ControllerOptions& options)
     : region_(region), options_(options) {}
 
 void RegionState::restore(TransactionId id, std::vector<Circuit> circuits, bool settled) {
+  stale_ = true;
   intent_ = id;
   intended_ = std::move(circuits);
   std::sort(intended_.begin(), intended_.end());
@@ -81,6 +82,7 @@ std::set<Circuit> RegionState::relinking(Instant now) const {
 }
 
 void RegionState::absorb(const Transaction& transaction, Instant now) {
+  stale_ = true;
   if (transaction.job().change) {
     absorb_intent(transaction, now);
     count_failures(transaction, now);
@@ -185,6 +187,10 @@ void RegionState::absorb_readings(const Transaction& transaction) {
 }
 
 void RegionState::tick(Instant now) {
+  if (quarantined_.empty() && !std::exchange(had_quarantine_, false)) {
+    return;
+  }
+  had_quarantine_ = !quarantined_.empty();
   std::map<std::string, std::string> standing;
   for (auto entry = quarantined_.begin(); entry != quarantined_.end();) {
     const Quarantine& quarantine = entry->second;
@@ -192,6 +198,7 @@ void RegionState::tick(Instant now) {
     const bool lit = power != readings_.dbm.end() && power->second >= options_.least_dbm;
     if (now >= quarantine.until || lit) {
       entry = quarantined_.erase(entry);
+      stale_ = true;
     } else {
       standing.emplace(region_.nic(entry->first).name, quarantine.why);
       ++entry;
@@ -248,30 +255,39 @@ void RegionState::raise_drift_alarms(const SwitchView& view, Instant now) {
   alarms_.replace(AlarmKind::kOtherWriter, drift, now);
 }
 
-void RegionState::session_came(std::string sid, Instant /*now*/) {
-  topology_.connected = true;
-  topology_.switch_name = std::move(sid);
+void RegionState::session_came(std::string sid) {
+  stale_ = true;
+  connected_ = true;
+  switch_name_ = std::move(sid);
   alarms_.clear(AlarmKind::kSession, options_.session.peer);
   alarms_.clear(AlarmKind::kLogin, options_.session.peer);
-  ++topology_.version;
 }
 
 void RegionState::session_went(const std::string& why, Instant now) {
-  topology_.connected = false;
+  stale_ = true;
+  connected_ = false;
   alarms_.raise(AlarmKind::kSession, options_.session.peer, why, now);
-  ++topology_.version;
 }
 
-void RegionState::set_model(std::string model) { topology_.switch_model = std::move(model); }
+void RegionState::set_model(std::string model) {
+  stale_ = true;
+  switch_model_ = std::move(model);
+}
 
 bool RegionState::refresh() {
-  Topology next = topology_;
+  // Nothing that it follows from has changed: most ticks of the controller end here.
+  const bool stale = std::exchange(stale_, false);
+  if (!alarms_.take_changed() && !stale) {
+    return false;
+  }
+  Topology next;
+  next.version = topology_.version;
+  next.read = was_read_;
+  next.connected = connected_;
+  next.switch_name = switch_name_;
+  next.switch_model = switch_model_;
   next.intent = intent_;
   next.settled = settled_;
-  next.read = was_read_;
-  next.circuits.clear();
-  next.ports.clear();
-  next.quarantined.clear();
   const SwitchView view = view_of(region_, readings_.patches);
   next.foreign = view.foreign;
   std::set<Circuit> all(intended_.begin(), intended_.end());

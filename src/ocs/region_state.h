@@ -26,7 +26,7 @@ class RegionState {
   void restore(TransactionId id, std::vector<Circuit> circuits, bool settled);
   // What a finished transaction read and did.
   void absorb(const Transaction& transaction, Instant now);
-  void session_came(std::string sid, Instant now);
+  void session_came(std::string sid);
   void session_went(const std::string& why, Instant now);
   void set_model(std::string model);
   // Lifts quarantines that are over.
@@ -76,6 +76,11 @@ class RegionState {
   std::map<Circuit, Instant> changed_at_;
   std::map<NicId, int> failures_;
   std::map<NicId, Quarantine> quarantined_;
+  bool had_quarantine_ = false;  // at the last tick
+  bool connected_ = false;
+  std::string switch_name_;
+  std::string switch_model_;
+  bool stale_ = true;  // what the topology follows from has changed
   Topology topology_;
 };
 

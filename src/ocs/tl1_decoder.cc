@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -18,8 +19,6 @@ constexpr char kSubEnd = '\xf0';
 constexpr char kWill = '\xfb';
 constexpr char kDont = '\xfe';
 
-bool is_white(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 // Bytes that may change what the rest of a line is inside of, or end it.
 constexpr std::array<bool, 256> kSpecial = [] {
   std::array<bool, 256> special{};
@@ -30,8 +29,10 @@ constexpr std::array<bool, 256> kSpecial = [] {
 }();
 
 std::string_view without_prompt(std::string_view line) {
-  const std::size_t first = line.find_first_not_of("<> \t\r");
-  return first == std::string_view::npos ? std::string_view() : trimmed(line.substr(first));
+  while (!line.empty() && (is_white(line.front()) || line.front() == '<' || line.front() == '>')) {
+    line.remove_prefix(1);
+  }
+  return trimmed(line);
 }
 
 }  // namespace
@@ -88,32 +89,37 @@ std::string Tl1Decoder::text_bytes(std::string_view bytes) {
 // Between messages only whole lines mean anything.
 std::size_t Tl1Decoder::feed_line(std::string_view bytes, std::vector<Message>& out) {
   const std::size_t end = bytes.find('\n');
-  if (!keep(bytes.substr(0, end), out) || end == std::string_view::npos) {
-    return end == std::string_view::npos ? bytes.size() : end;
+  if (end == std::string_view::npos) {
+    keep(bytes, out);
+    return bytes.size();
   }
-  end_line(out);
-  return end + 1;
+  return finish_line(bytes.substr(0, end), out) ? end + 1 : end;
 }
 
 // In a message ";" ends it without waiting for the end of the line, which may never come.
 std::size_t Tl1Decoder::feed_text(std::string_view bytes, std::vector<Message>& out) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const char c = bytes[i];
     const bool settled =
         inside_ == Inside::kText || inside_ == Inside::kQuote || inside_ == Inside::kComment;
-    if (settled && !kSpecial[static_cast<unsigned char>(c)]) {
-      blank_ = blank_ && is_white(c);
-      continue;
+    if (settled) {
+      const std::size_t start = i;
+      while (i < bytes.size() && !kSpecial[static_cast<unsigned char>(bytes[i])]) {
+        ++i;
+      }
+      blank_ = blank_ && std::ranges::all_of(bytes.substr(start, i - start), is_white);
+      if (i == bytes.size()) {
+        break;
+      }
     }
+    const char c = bytes[i];
     const bool in_text = inside_ == Inside::kText || inside_ == Inside::kSlash;
     const bool ends = c == ';' && in_text;
     const bool continues = c == '>' && blank_ && state_ == State::kBody;
     if (c == '\n' || ends || continues) {
-      if (!keep(bytes.substr(0, i), out)) {
+      const State before = state_;
+      if (!finish_line(bytes.substr(0, i), out)) {
         return i == 0 ? 1 : i;
       }
-      const State before = state_;
-      end_line(out);
       if (c != '\n') {
         if (state_ == State::kBody) {
           end_message(continues, out);
@@ -163,6 +169,19 @@ void Tl1Decoder::step_inside(char c) {
   }
 }
 
+// Ends the line with `piece`. False when a bound was hit and the line given up.
+bool Tl1Decoder::finish_line(std::string_view piece, std::vector<Message>& out) {
+  if (line_.empty() && piece.size() <= limits_.line_bytes) {
+    end_line(piece, out);  // most lines come whole: no need to collect them
+    return true;
+  }
+  if (!keep(piece, out)) {
+    return false;
+  }
+  end_line(line_, out);
+  return true;
+}
+
 // Adds to the line under way. False when a bound was hit and the line given up.
 bool Tl1Decoder::keep(std::string_view piece, std::vector<Message>& out) {
   if (state_ == State::kSkipLine) {
@@ -190,23 +209,23 @@ void Tl1Decoder::clear_line() {
   inside_ = Inside::kText;
 }
 
-void Tl1Decoder::end_line(std::vector<Message>& out) {
+void Tl1Decoder::end_line(std::string_view line, std::vector<Message>& out) {
   switch (state_) {
     case State::kIdle:
-      end_idle_line(out);
+      end_idle_line(line, out);
       break;
     case State::kHead:
-      end_head_line(out);
+      end_head_line(line, out);
       break;
     case State::kBody:
-      end_body_line(out);
+      end_body_line(line, out);
       break;
     case State::kSkipLine:
       ++counters_.noise_lines;
       state_ = State::kIdle;
       break;
     case State::kResync:
-      if (trimmed(line_) == ";") {
+      if (trimmed(line) == ";") {
         state_ = State::kIdle;
       }
       break;
@@ -214,8 +233,8 @@ void Tl1Decoder::end_line(std::vector<Message>& out) {
   clear_line();
 }
 
-void Tl1Decoder::end_idle_line(std::vector<Message>& out) {
-  const std::string_view line = without_prompt(line_);
+void Tl1Decoder::end_idle_line(std::string_view bytes, std::vector<Message>& out) {
+  const std::string_view line = without_prompt(bytes);
   if (line.empty()) {
     return;
   }
@@ -229,26 +248,26 @@ void Tl1Decoder::end_idle_line(std::vector<Message>& out) {
   }
 }
 
-void Tl1Decoder::end_head_line(std::vector<Message>& out) {
-  if (trimmed(line_).empty()) {
+void Tl1Decoder::end_head_line(std::string_view line, std::vector<Message>& out) {
+  if (trimmed(line).empty()) {
     return;
   }
-  if (auto header = parse_header(line_)) {
+  if (auto header = parse_header(line)) {
     ++counters_.noise_lines;
     header_ = *std::move(header);
     return;
   }
-  MessageHead head = parse_message_head(line_);
+  MessageHead head = parse_message_head(line);
   if (std::holds_alternative<std::monostate>(head)) {
     ++counters_.noise_lines;
     state_ = State::kIdle;
-    end_idle_line(out);
+    end_idle_line(line, out);
     return;
   }
   start_message(std::move(header_), std::move(head));
 }
 
-void Tl1Decoder::start_message(Header header, MessageHead head) {
+void Tl1Decoder::start_message(Header&& header, MessageHead&& head) {
   message_ = std::move(head);
   if (auto* response = std::get_if<Response>(&message_)) {
     response->header = std::move(header);
@@ -260,22 +279,22 @@ void Tl1Decoder::start_message(Header header, MessageHead head) {
   state_ = State::kBody;
 }
 
-void Tl1Decoder::end_body_line(std::vector<Message>& out) {
+void Tl1Decoder::end_body_line(std::string_view line, std::vector<Message>& out) {
   if (inside_ == Inside::kQuote || inside_ == Inside::kEscape) {
     reject("a text line whose quotes do not end", State::kResync, out);
     return;
   }
-  if (trimmed(line_).empty()) {
+  if (trimmed(line).empty()) {
     return;
   }
-  message_bytes_ += line_.size();
+  message_bytes_ += line.size();
   if (message_bytes_ > limits_.message_bytes) {
     reject(fmt::format("a message longer than {} bytes", limits_.message_bytes), State::kResync,
            out);
     return;
   }
   if (header_in_body_) {
-    MessageHead head = parse_message_head(line_);
+    MessageHead head = parse_message_head(line);
     if (!std::holds_alternative<std::monostate>(head)) {
       Header header = *std::move(header_in_body_);
       reject("a message without its \";\": another one starts in the middle", State::kBody, out);
@@ -283,7 +302,7 @@ void Tl1Decoder::end_body_line(std::vector<Message>& out) {
       return;
     }
   }
-  TextLine text = parse_text_line(line_);
+  TextLine text = parse_text_line(line);
   header_in_body_ = text.kind == TextLine::Kind::kPlain ? parse_header(text.text) : std::nullopt;
   if (auto* response = std::get_if<Response>(&message_)) {
     response->lines.push_back(std::move(text));

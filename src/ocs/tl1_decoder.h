@@ -59,12 +59,13 @@ class Tl1Decoder {
   void step_inside(char c);
   bool keep(std::string_view piece, std::vector<Message>& out);
 
-  void end_line(std::vector<Message>& out);
-  void end_idle_line(std::vector<Message>& out);
-  void end_head_line(std::vector<Message>& out);
-  void end_body_line(std::vector<Message>& out);
+  bool finish_line(std::string_view piece, std::vector<Message>& out);
+  void end_line(std::string_view line, std::vector<Message>& out);
+  void end_idle_line(std::string_view line, std::vector<Message>& out);
+  void end_head_line(std::string_view line, std::vector<Message>& out);
+  void end_body_line(std::string_view line, std::vector<Message>& out);
   void end_message(bool more, std::vector<Message>& out);
-  void start_message(Header header, MessageHead head);
+  void start_message(Header&& header, MessageHead&& head);
   std::string ctag_under_way() const;
   void reject(std::string message, State next, std::vector<Message>& out);
   void clear_line();

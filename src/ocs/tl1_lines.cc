@@ -19,8 +19,10 @@ bool has_shape(std::string_view text, std::string_view shape) {
 // Cuts the last word off `text`.
 std::string_view take_last_word(std::string_view& text) {
   text = trimmed(text);
-  const std::size_t blank = text.find_last_of(" \t\r");
-  const std::size_t start = blank == std::string_view::npos ? 0 : blank + 1;
+  std::size_t start = text.size();
+  while (start > 0 && !is_white(text[start - 1])) {
+    --start;
+  }
   const std::string_view word = text.substr(start);
   text = text.substr(0, start);
   return word;
@@ -44,7 +46,7 @@ Completion completion_of(std::string_view word) {
 // The word at the start of `text`, or a quoted string with its quotes; cut off from `text`.
 std::string_view take_ctag(std::string_view& text) {
   text = trimmed(text);
-  std::size_t end = text.find_first_of(" \t\r");
+  std::size_t end = word_length(text);
   if (!text.empty() && text.front() == '"') {
     const std::size_t quote = text.find('"', 1);
     end = quote == std::string_view::npos ? text.size() : quote + 1;
@@ -55,7 +57,7 @@ std::string_view take_ctag(std::string_view& text) {
 }
 
 std::optional<Response> parse_response_head(std::string_view line) {
-  if (!equal_ignoring_case(line.substr(0, line.find_first_of(" \t\r")), "M")) {
+  if (!equal_ignoring_case(line.substr(0, word_length(line)), "M")) {
     return std::nullopt;
   }
   line.remove_prefix(1);
@@ -119,13 +121,15 @@ std::optional<std::string> unquoted(std::string_view line) {
 }  // namespace
 
 std::optional<Header> parse_header(std::string_view line) {
-  Header header;
-  header.time = take_last_word(line);
-  header.date = take_last_word(line);
-  if (!has_shape(header.time, "dd:dd:dd") ||
-      !(has_shape(header.date, "dd-dd-dd") || has_shape(header.date, "dddd-dd-dd"))) {
+  const std::string_view time = take_last_word(line);
+  if (!has_shape(time, "dd:dd:dd")) {
     return std::nullopt;
   }
+  const std::string_view date = take_last_word(line);
+  if (!has_shape(date, "dd-dd-dd") && !has_shape(date, "dddd-dd-dd")) {
+    return std::nullopt;
+  }
+  Header header{"", std::string(date), std::string(time)};
   // A prompt in front of the header belongs to no SID.
   const std::size_t sid = line.find_first_not_of("<> \t\r");
   header.sid = sid == std::string_view::npos ? std::string_view() : trimmed(line.substr(sid));

@@ -5,23 +5,16 @@
 namespace mixnet::ocs {
 namespace {
 
-constexpr std::string_view kWhite = " \t\r";
-
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool is_white(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 }  // namespace
 
-std::string_view trimmed(std::string_view text) {
-  // By hand: find_first_not_of() searches the set once per byte, half the time of decoding.
-  while (!text.empty() && is_white(text.front())) {
-    text.remove_prefix(1);
+std::size_t word_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() && !is_white(text[length])) {
+    ++length;
   }
-  while (!text.empty() && is_white(text.back())) {
-    text.remove_suffix(1);
-  }
-  return text;
+  return length;
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
@@ -34,8 +27,6 @@ bool contains_ignoring_case(std::string_view text, std::string_view part) {
                      [](char x, char y) { return lower(x) == lower(y); }) != text.end();
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_letter(char c) {
   const char l = lower(c);
   return l >= 'a' && l <= 'z';
@@ -46,8 +37,8 @@ std::vector<std::string_view> words(std::string_view text, std::size_t limit) {
   result.reserve(4);  // as many as the lines between texts have
   text = trimmed(text);
   while (!text.empty()) {
-    const std::size_t end = text.find_first_of(kWhite);
-    if (result.size() + 1 == limit || end == std::string_view::npos) {
+    const std::size_t end = word_length(text);
+    if (result.size() + 1 == limit || end == text.size()) {
       result.push_back(text);
       break;
     }

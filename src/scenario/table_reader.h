@@ -70,6 +70,7 @@ class TableReader {
   void read_choice(std::string_view key, E& value,
                    const std::vector<std::pair<std::string, E>>& choices) {
     std::vector<std::string> names;
+    names.reserve(choices.size());
     for (const auto& choice : choices) {
       names.push_back(choice.first);
     }
