@@ -13,6 +13,8 @@ namespace mixnet::cli {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;  // the work failed: an output could not be written, ...
 inline constexpr int kExitUsage = 2;    // the command line or an input file is wrong
+// `mixnet ocs`: the region was reached, but not everything is as it should be.
+inline constexpr int kExitAttention = 3;
 
 // Set by the callback of the sub-command that ran; main returns it.
 struct Outcome {

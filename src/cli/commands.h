@@ -2,7 +2,7 @@
 
 #include "cli/command.h"
 
-// One function per sub-command, each in <name>_command.cc. It declares the options, their help and
+// One function per sub-command, in <name>_command.cc. It declares the options, their help and
 // an example, and a callback that does the work and sets the outcome.
 namespace mixnet::cli {
 
@@ -16,7 +16,14 @@ void add_trace_command(CLI::App& app, Outcome& outcome);
 void add_wire_command(CLI::App& app, Outcome& outcome);
 
 // Sub-commands of `ocs`.
+void add_ocs_apply_command(CLI::App& ocs, Outcome& outcome);
+void add_ocs_connect_command(CLI::App& ocs, Outcome& outcome);
+void add_ocs_diff_command(CLI::App& ocs, Outcome& outcome);
+void add_ocs_disconnect_command(CLI::App& ocs, Outcome& outcome);
 void add_ocs_emulate_command(CLI::App& ocs, Outcome& outcome);
 void add_ocs_fault_command(CLI::App& ocs, Outcome& outcome);
+void add_ocs_status_command(CLI::App& ocs, Outcome& outcome);
+void add_ocs_verify_command(CLI::App& ocs, Outcome& outcome);
+void add_ocs_watch_command(CLI::App& ocs, Outcome& outcome);
 
 }  // namespace mixnet::cli

@@ -9,51 +9,6 @@ constexpr std::size_t kMostControlBytes = 4096;  // of one line
 
 }  // namespace
 
-class EmulatorServer::SwitchClient final : public net::StreamEvents {
- public:
-  SwitchClient(EmulatorServer& server, std::unique_ptr<net::Stream> stream)
-      : server_(server), stream_(std::move(stream)) {}
-
-  void on_open() override {
-    connection_ = server_.emulated_.open(server_.loop_.now());
-    server_.settle();
-  }
-  void on_bytes(std::string_view bytes) override {
-    server_.emulated_.feed(*connection_, bytes, server_.loop_.now());
-    server_.settle();
-  }
-  void on_closed(const Error& /*why*/) override {
-    if (connection_) {
-      server_.emulated_.closed(*connection_, server_.loop_.now());
-    }
-    EmulatorServer& server = server_;
-    server.switch_clients_.erase(this);  // destroys this
-    server.settle();
-  }
-
-  // Sends what the switch wrote. True: the connection is over.
-  bool flush() {
-    if (!connection_) {
-      return false;
-    }
-    const std::string output = server_.emulated_.take_output(*connection_);
-    if (!output.empty()) {
-      stream_->send(output);
-    }
-    if (!server_.emulated_.wants_close(*connection_)) {
-      return false;
-    }
-    stream_->close();
-    server_.emulated_.closed(*connection_, server_.loop_.now());
-    return true;
-  }
-
- private:
-  EmulatorServer& server_;
-  std::unique_ptr<net::Stream> stream_;
-  std::optional<ocs::EmulatedSwitch::Connection> connection_;
-};
-
 class EmulatorServer::ControlClient final : public net::StreamEvents {
  public:
   ControlClient(EmulatorServer& server, std::unique_ptr<net::Stream> stream)
@@ -82,21 +37,6 @@ class EmulatorServer::ControlClient final : public net::StreamEvents {
   std::string input_;
 };
 
-class EmulatorServer::SwitchDoor final : public net::StreamAcceptor {
- public:
-  explicit SwitchDoor(EmulatorServer& server) : server_(server) {}
-  net::StreamEvents& accept(std::unique_ptr<net::Stream> stream,
-                            const std::string& /*peer*/) override {
-    auto client = std::make_unique<SwitchClient>(server_, std::move(stream));
-    SwitchClient& events = *client;
-    server_.switch_clients_.emplace(&events, std::move(client));
-    return events;
-  }
-
- private:
-  EmulatorServer& server_;
-};
-
 class EmulatorServer::ControlDoor final : public net::StreamAcceptor {
  public:
   explicit ControlDoor(EmulatorServer& server) : server_(server) {}
@@ -114,21 +54,23 @@ class EmulatorServer::ControlDoor final : public net::StreamAcceptor {
 
 EmulatorServer::EmulatorServer(net::AsioLoop& loop, ocs::EmulatorOptions options,
                                std::vector<NamedNic> nics)
-    : loop_(loop), emulated_(std::move(options)), nics_(std::move(nics)) {}
+    : loop_(loop),
+      emulated_(std::move(options)),
+      nics_(std::move(nics)),
+      link_(loop, emulated_, [this] { write_carriers(); }) {}
 
-EmulatorServer::~EmulatorServer() { loop_.cancel(timer_); }
+EmulatorServer::~EmulatorServer() = default;
 
 Status EmulatorServer::start(const Places& places) {
-  switch_door_ = std::make_unique<SwitchDoor>(*this);
   control_door_ = std::make_unique<ControlDoor>(*this);
   if (places.sysfs) {
     sysfs_.emplace(*places.sysfs);
   }
-  settle();
+  link_.settle();
   if (failure_) {
     return *failure_;
   }
-  auto tcp = net::TcpListener::listen(loop_, places.tcp, *switch_door_);
+  auto tcp = net::TcpListener::listen(loop_, places.tcp, link_);
   if (!tcp) {
     return tcp.error();
   }
@@ -141,21 +83,6 @@ Status EmulatorServer::start(const Places& places) {
     control_ = std::move(control).value();
   }
   return Status();
-}
-
-void EmulatorServer::settle() {
-  const Instant now = loop_.now();
-  emulated_.tick(now);
-  // Before the answers: who has one may read the carriers.
-  write_carriers();
-  for (auto client = switch_clients_.begin(); client != switch_clients_.end();) {
-    client = client->second->flush() ? switch_clients_.erase(client) : std::next(client);
-  }
-  loop_.cancel(timer_);
-  timer_ = 0;
-  if (const auto due = emulated_.next_deadline()) {
-    timer_ = loop_.call_at(*due, [this] { settle(); });
-  }
 }
 
 void EmulatorServer::write_carriers() {
@@ -175,7 +102,7 @@ void EmulatorServer::write_carriers() {
 
 std::string EmulatorServer::answer(std::string_view line) {
   const Result<std::string> shown = emulated_.control(line, loop_.now());
-  settle();
+  link_.settle();
   return (shown ? *shown : "error: " + shown.error().message) + "\n\n";
 }
 

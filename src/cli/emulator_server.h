@@ -15,6 +15,7 @@
 #include "net/tcp_stream.h"
 #include "net/unix_stream.h"
 #include "ocs/emulated_switch.h"
+#include "ocs/emulator_link.h"
 
 namespace mixnet::cli {
 
@@ -49,13 +50,9 @@ class EmulatorServer {
   const std::optional<Error>& failure() const { return failure_; }
 
  private:
-  class SwitchClient;
   class ControlClient;
-  class SwitchDoor;
   class ControlDoor;
 
-  // Does what is due and hands on what came of it: output, ends of connections, carriers.
-  void settle();
   void write_carriers();
   std::string answer(std::string_view line);
 
@@ -64,11 +61,9 @@ class EmulatorServer {
   std::vector<NamedNic> nics_;
   std::optional<SysfsTree> sysfs_;
   std::optional<Error> failure_;
-  net::TimerId timer_ = 0;
   // Clients before the listeners, which may still call for one when they go.
-  std::map<const SwitchClient*, std::unique_ptr<SwitchClient>> switch_clients_;
+  ocs::EmulatorLink link_;
   std::map<const ControlClient*, std::unique_ptr<ControlClient>> control_clients_;
-  std::unique_ptr<SwitchDoor> switch_door_;
   std::unique_ptr<ControlDoor> control_door_;
   std::unique_ptr<net::TcpListener> tcp_;
   std::unique_ptr<net::UnixListener> control_;

@@ -6,7 +6,9 @@
 #include <grpcpp/security/credentials.h>
 #include <region.grpc.pb.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 #include "daemon/config_text.h"
@@ -16,6 +18,9 @@ namespace mixnet::daemon {
 namespace {
 
 namespace v1 = region::v1;
+
+// The answer to a request whose deadline has passed still has to travel.
+constexpr Duration kGrace = std::chrono::seconds(2);
 
 const char* code_name(grpc::StatusCode code) {
   switch (code) {
@@ -71,12 +76,19 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const ClientOpt
 
 struct RegionClient::Connection {
   ClientOptions options;
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::Region::Stub> stub;
+  grpc::ClientContext watching;
 
   void prepare(grpc::ClientContext& context) const {
     context.set_deadline(
         std::chrono::system_clock::now() +
-        std::chrono::duration_cast<std::chrono::system_clock::duration>(options.deadline));
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(options.deadline + kGrace));
+  }
+
+  uint32_t deadline_ms() const {
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(options.deadline).count();
+    return static_cast<uint32_t>(std::clamp<int64_t>(ms, 1, UINT32_MAX));
   }
 
   Error error_of(const grpc::Status& status) const {
@@ -105,8 +117,11 @@ Result<RegionClient> RegionClient::make(const ClientOptions& options) {
   }
   auto connection = std::make_unique<Connection>();
   connection->options = options;
-  connection->stub =
-      v1::Region::NewStub(grpc::CreateChannel(options.address, std::move(credentials).value()));
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  connection->channel =
+      grpc::CreateCustomChannel(options.address, std::move(credentials).value(), arguments);
+  connection->stub = v1::Region::NewStub(connection->channel);
   return RegionClient(std::move(connection));
 }
 
@@ -115,6 +130,12 @@ RegionClient::RegionClient(std::unique_ptr<Connection> connection)
 RegionClient::RegionClient(RegionClient&&) noexcept = default;
 RegionClient& RegionClient::operator=(RegionClient&&) noexcept = default;
 RegionClient::~RegionClient() = default;
+
+void RegionClient::await_connection(Duration most) {
+  static_cast<void>(connection_->channel->WaitForConnected(
+      std::chrono::system_clock::now() +
+      std::chrono::duration_cast<std::chrono::system_clock::duration>(most)));
+}
 
 Result<v1::Topology> RegionClient::status() {
   grpc::ClientContext context;
@@ -134,23 +155,27 @@ Result<v1::HealthReply> RegionClient::health() {
   return connection_->call<v1::HealthReply>(&v1::Region::Stub::Health, v1::HealthRequest());
 }
 
-Result<v1::ApplyReply> RegionClient::apply(const v1::ApplyCircuitsRequest& request) {
+Result<v1::ApplyReply> RegionClient::apply(v1::ApplyCircuitsRequest request) {
+  request.set_deadline_ms(connection_->deadline_ms());
   return connection_->call<v1::ApplyReply>(&v1::Region::Stub::ApplyCircuits, request);
 }
 
 Result<v1::ApplyReply> RegionClient::verify() {
-  return connection_->call<v1::ApplyReply>(&v1::Region::Stub::Verify, v1::VerifyRequest());
+  v1::VerifyRequest request;
+  request.set_deadline_ms(connection_->deadline_ms());
+  return connection_->call<v1::ApplyReply>(&v1::Region::Stub::Verify, request);
 }
 
 Result<v1::ApplyReply> RegionClient::report_demand(const DemandMatrix& demand) {
   v1::ReportDemandRequest request;
   request.set_servers(static_cast<uint32_t>(demand.rows()));
   request.mutable_demand()->Add(demand.cells().begin(), demand.cells().end());
+  request.set_deadline_ms(connection_->deadline_ms());
   return connection_->call<v1::ApplyReply>(&v1::Region::Stub::ReportDemand, request);
 }
 
 Status RegionClient::watch(const std::function<bool(const v1::Topology&)>& change) {
-  grpc::ClientContext context;
+  grpc::ClientContext& context = connection_->watching;
   const auto reader = connection_->stub->WatchTopology(&context, v1::WatchTopologyRequest());
   v1::Topology topology;
   while (reader->Read(&topology)) {
@@ -160,7 +185,11 @@ Status RegionClient::watch(const std::function<bool(const v1::Topology&)>& chang
       return Status();
     }
   }
-  return connection_->error_of(reader->Finish());
+  const grpc::Status status = reader->Finish();
+  return status.error_code() == grpc::StatusCode::CANCELLED ? Status()
+                                                            : connection_->error_of(status);
 }
+
+void RegionClient::stop_watching() { connection_->watching.TryCancel(); }
 
 }  // namespace mixnet::daemon

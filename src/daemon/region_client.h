@@ -19,7 +19,8 @@ struct ClientOptions {
   std::string tls_ca;   // paths; all three with a network address, none with a socket
   std::string tls_certificate;
   std::string tls_key;
-  Duration deadline = std::chrono::seconds(60);  // of every call but watch()
+  // Of every call but watch(). It is the daemon that gives up then and says what it waited for.
+  Duration deadline = std::chrono::seconds(60);
 };
 
 // Calls the service of one region and waits for the answer. The messages are those of
@@ -35,16 +36,21 @@ class RegionClient {
   RegionClient& operator=(RegionClient&&) noexcept;
   ~RegionClient();
 
+  // Waits for the daemon, which may be starting just now, but no longer than `most`. Whoever wants
+  // to know why it does not answer calls it.
+  void await_connection(Duration most);
   // The region as it was read last.
   Result<region::v1::Topology> status();
   Result<region::v1::HealthReply> health();
-  Result<region::v1::ApplyReply> apply(const region::v1::ApplyCircuitsRequest& request);
+  Result<region::v1::ApplyReply> apply(region::v1::ApplyCircuitsRequest request);
   Result<region::v1::ApplyReply> verify();
   // `demand` is n x n for the n servers of the region.
   Result<region::v1::ApplyReply> report_demand(const DemandMatrix& demand);
-  // Calls `change` with the topology now and after every change, until it returns false (success)
-  // or the daemon goes away (error).
+  // Once: calls `change` with the topology now and after every change, until it returns false
+  // (success) or the daemon goes away (error).
   Status watch(const std::function<bool(const region::v1::Topology&)>& change);
+  // Ends watch() with success, now or when it begins. Any thread.
+  void stop_watching();
 
  private:
   struct Connection;

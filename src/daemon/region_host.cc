@@ -119,9 +119,13 @@ Result<std::vector<Circuit>> RegionHost::wanted_by(const RegionRequest& request,
   } else if (const auto* add = std::get_if<AddCircuits>(&request.what)) {
     wanted = last_wanted();
     for (const Circuit circuit : add->circuits) {
-      if (!holds(wanted, circuit)) {
-        wanted.push_back(circuit);
+      if (holds(wanted, circuit)) {
+        continue;
       }
+      if (const Status free = check_free(circuit, wanted); !free.ok()) {
+        return free.error();
+      }
+      wanted.push_back(circuit);
     }
   } else if (const auto* remove = std::get_if<RemoveCircuits>(&request.what)) {
     wanted = last_wanted();
@@ -140,6 +144,19 @@ Result<std::vector<Circuit>> RegionHost::wanted_by(const RegionRequest& request,
     return Error{"circuits: " + status.error().message, ""};
   }
   return wanted;
+}
+
+Status RegionHost::check_free(Circuit circuit, const std::vector<Circuit>& wanted) const {
+  for (const Circuit other : wanted) {
+    for (const ocs::NicId nic : {other.a, other.b}) {
+      if (nic == circuit.a || nic == circuit.b) {
+        return Error{fmt::format("circuits: {} is in use: {} is wanted; remove that first",
+                                 region_.nic(nic).name, region_.name_of(other)),
+                     ""};
+      }
+    }
+  }
+  return Status();
 }
 
 std::vector<Circuit> RegionHost::last_wanted() const {
@@ -185,9 +202,10 @@ void RegionHost::give_up_waiting(uint64_t ticket, Duration deadline) {
   const Done done = std::move(found->second.done);
   waiting_.erase(found);
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(deadline).count();
-  done(failed(FailureKind::kDeadline,
-              fmt::format("no report within {} ms: waited for {}; the transaction goes on", ms,
-                          waited_for())));
+  done(failed(
+      FailureKind::kDeadline,
+      fmt::format("no report within {} ms: waited for {}; the transaction was not called off", ms,
+                  waited_for())));
 }
 
 std::string RegionHost::waited_for() const {

@@ -50,6 +50,8 @@ class RegionHost final : public RegionBackend {
   // The circuits that are wanted once `request` is carried out.
   Result<std::vector<ocs::Circuit>> wanted_by(const RegionRequest& request,
                                               std::vector<ocs::GivenUp>& given_up) const;
+  // Error: a NIC of `circuit` is in one of `wanted`.
+  Status check_free(ocs::Circuit circuit, const std::vector<ocs::Circuit>& wanted) const;
   std::vector<ocs::Circuit> last_wanted() const;
   std::vector<ocs::Circuit> there() const;
   std::optional<RequestFailure> refusal(const RegionRequest& request) const;

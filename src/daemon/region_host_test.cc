@@ -205,7 +205,7 @@ TEST_F(RegionHostTest, WhatCannotBeWantedIsRefused) {
   const RegionAnswer busy = answer_to(request_of(AddCircuits{{circuit(0, 4)}}));
   ASSERT_TRUE(busy.failure.has_value());
   EXPECT_EQ(busy.failure->kind, FailureKind::kInvalid);
-  EXPECT_THAT(busy.failure->message, HasSubstr("s0/n0 is named in two circuits"));
+  EXPECT_THAT(busy.failure->message, HasSubstr("s0/n0 is in use: s0/n0 - "));
   const RegionAnswer absent = answer_to(request_of(RemoveCircuits{{circuit(1, 4)}}));
   ASSERT_TRUE(absent.failure.has_value());
   EXPECT_THAT(absent.failure->message, HasSubstr("s0/n1 - s2/n0 is not wanted now"));

@@ -127,8 +127,8 @@ v1::Topology topology_message(const std::string& name, const ocs::Region& region
   v1::Topology message;
   message.set_version(topology.version);
   message.set_region(name);
-  message.set_read(topology.read);
   message.set_connected(topology.connected);
+  message.set_read(topology.read);
   message.set_switch_name(topology.switch_name);
   message.set_switch_model(topology.switch_model);
   message.set_intent(topology.intent.value_or(0));

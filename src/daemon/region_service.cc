@@ -1,27 +1,18 @@
 #include "daemon/region_service.h"
 
-#include <algorithm>
-#include <chrono>
-#include <memory>
 #include <utility>
 
-#include "daemon/region_messages.h"
 #include "daemon/topology_writer.h"
-#include "plan/wire.h"
 
 namespace mixnet::daemon {
 namespace {
 
 namespace v1 = region::v1;
 
-grpc::Status invalid(std::string message) {
-  return {grpc::StatusCode::INVALID_ARGUMENT, std::move(message)};
-}
-
 grpc::Status status_of(const RequestFailure& failure) {
   switch (failure.kind) {
     case FailureKind::kInvalid:
-      return invalid(failure.message);
+      return {grpc::StatusCode::INVALID_ARGUMENT, failure.message};
     case FailureKind::kUnavailable:
       return {grpc::StatusCode::UNAVAILABLE, failure.message};
     case FailureKind::kExhausted:
@@ -32,139 +23,42 @@ grpc::Status status_of(const RequestFailure& failure) {
   CHECK(false, "a failure without a status");
 }
 
-// Ends the call on whichever thread has the answer. A call that was cancelled is answered all the
-// same: gRPC drops the answer then, and the transaction ran to its end.
-grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grpc::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
+// Ends a call on whichever thread has the answer. One that was cancelled is answered all the same:
+// gRPC drops the answer then, and the transaction ran to its end.
+RegionCalls::Done ending(grpc::ServerUnaryReactor* reactor) {
+  return [reactor](const std::optional<RequestFailure>& failure) {
+    reactor->Finish(failure.has_value() ? status_of(*failure) : grpc::Status::OK);
+  };
 }
-
-// The largest number of optical NICs of a server; one that has fewer gives circuits up.
-int alpha_of(const ocs::Region& region) {
-  std::vector<int> nics(region.servers().size());
-  for (const ocs::Nic& nic : region.nics()) {
-    ++nics[static_cast<std::size_t>(nic.server)];
-  }
-  return *std::max_element(nics.begin(), nics.end());
-}
-
-Matrix<int> verified_circuits(const ocs::Region& region, const ocs::ApplyReport& report) {
-  Matrix<int> circuits(region.servers().size(), region.servers().size());
-  for (const ocs::CircuitReport& circuit : report.circuits) {
-    if (circuit.wanted && circuit.outcome == ocs::PairOutcome::kVerified) {
-      const auto a = static_cast<std::size_t>(region.nic(circuit.circuit.a).server);
-      const auto b = static_cast<std::size_t>(region.nic(circuit.circuit.b).server);
-      ++circuits(a, b);
-      ++circuits(b, a);
-    }
-  }
-  return circuits;
-}
-
-struct DemandPlan {
-  plan::WireProblem problem;
-  Wiring wiring;
-  double took_ms = 0;
-};
-
-// As planned if every circuit came up, else divided again over those that did.
-Wiring shares_over(const DemandPlan& plan, const Matrix<int>& verified, Allocator allocator) {
-  return verified == plan.wiring.circuits ? plan.wiring
-                                          : plan::route_over(plan.problem, verified, allocator);
-}
-
-Duration deadline_of(uint32_t ms) { return std::chrono::milliseconds(ms); }
 
 }  // namespace
 
 RegionService::RegionService(ServiceOptions options, RegionBackend& backend, TopologyFeed& feed)
-    : options_(std::move(options)), backend_(backend), feed_(feed) {}
+    : options_(std::move(options)),
+      calls_(backend, options_.allocator, options_.eps),
+      feed_(feed) {}
 
 grpc::ServerUnaryReactor* RegionService::ReportDemand(grpc::CallbackServerContext* context,
                                                       const v1::ReportDemandRequest* request,
                                                       v1::ApplyReply* reply) {
-  const ocs::Region& region = backend_.region();
-  Result<DemandMatrix> demand = demand_of(*request, region.servers().size());
-  if (!demand.ok()) {
-    return finish(context, invalid(demand.error().message));
-  }
-  auto plan = std::make_shared<DemandPlan>();
-  plan->problem = {std::move(demand).value(), alpha_of(region), options_.eps};
-  const auto began = std::chrono::steady_clock::now();
-  plan->wiring = plan::wire(plan->problem, options_.allocator);
-  plan->took_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count();
-
-  RegionRequest asked;
-  asked.what = CarryOutPlan{{plan->wiring.circuits, plan->problem.demand, {}}};
-  asked.deadline = deadline_of(request->deadline_ms());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  backend_.submit(std::move(asked), [this, plan, reply, reactor](const RegionAnswer& answer) {
-    if (answer.failure.has_value()) {
-      reactor->Finish(status_of(*answer.failure));
-      return;
-    }
-    fill_reply(backend_.region(), answer, *reply);
-    const Matrix<int> verified = verified_circuits(backend_.region(), *answer.report);
-    fill_shares(shares_over(*plan, verified, options_.allocator),
-                allocator_name(options_.allocator), *reply->mutable_shares());
-    reply->set_planning_ms(plan->took_ms);
-    reactor->Finish(grpc::Status::OK);
-  });
+  calls_.report_demand(*request, *reply, ending(reactor));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* RegionService::ApplyCircuits(grpc::CallbackServerContext* context,
                                                        const v1::ApplyCircuitsRequest* request,
                                                        v1::ApplyReply* reply) {
-  Result<std::vector<ocs::Circuit>> circuits = circuits_of(*request, backend_.region());
-  if (!circuits.ok()) {
-    return finish(context, invalid(circuits.error().message));
-  }
-  RegionRequest asked;
-  switch (request->mode()) {
-    case v1::ApplyCircuitsRequest::REPLACE_ALL:
-      asked.what = ReplaceAll{std::move(circuits).value()};
-      break;
-    case v1::ApplyCircuitsRequest::ADD:
-      asked.what = AddCircuits{std::move(circuits).value()};
-      break;
-    case v1::ApplyCircuitsRequest::REMOVE:
-      asked.what = RemoveCircuits{std::move(circuits).value()};
-      break;
-    default:
-      return finish(context, invalid("mode: write REPLACE_ALL, ADD or REMOVE"));
-  }
-  asked.dry_run = request->dry_run();
-  asked.deadline = deadline_of(request->deadline_ms());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  backend_.submit(std::move(asked), [this, reply, reactor](const RegionAnswer& answer) {
-    if (answer.failure.has_value()) {
-      reactor->Finish(status_of(*answer.failure));
-      return;
-    }
-    fill_reply(backend_.region(), answer, *reply);
-    reactor->Finish(grpc::Status::OK);
-  });
+  calls_.apply_circuits(*request, *reply, ending(reactor));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* RegionService::Verify(grpc::CallbackServerContext* context,
                                                 const v1::VerifyRequest* request,
                                                 v1::ApplyReply* reply) {
-  RegionRequest asked;
-  asked.what = ReadBack{};
-  asked.deadline = deadline_of(request->deadline_ms());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  backend_.submit(std::move(asked), [this, reply, reactor](const RegionAnswer& answer) {
-    if (answer.failure.has_value()) {
-      reactor->Finish(status_of(*answer.failure));
-      return;
-    }
-    fill_reply(backend_.region(), answer, *reply);
-    reactor->Finish(grpc::Status::OK);
-  });
+  calls_.verify(*request, *reply, ending(reactor));
   return reactor;
 }
 
@@ -181,7 +75,7 @@ grpc::ServerUnaryReactor* RegionService::Health(grpc::CallbackServerContext* con
   if (stopping_) {
     reply->set_state(v1::HealthReply::STOPPING);
   } else if (topology->connected()) {
-    reply->set_state(v1::HealthReply::SERVING);
+    reply->set_state(topology->read() ? v1::HealthReply::SERVING : v1::HealthReply::STARTING);
   } else {
     reply->set_state(topology->version() == 0 ? v1::HealthReply::STARTING
                                               : v1::HealthReply::DISCONNECTED);
@@ -192,7 +86,9 @@ grpc::ServerUnaryReactor* RegionService::Health(grpc::CallbackServerContext* con
   reply->set_version(options_.version);
   reply->set_uptime_s(uptime.count());
   reply->set_region(options_.region);
-  return finish(context, grpc::Status::OK);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
 }
 
 }  // namespace mixnet::daemon

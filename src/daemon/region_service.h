@@ -8,6 +8,7 @@
 
 #include "core/fabric_spec.h"
 #include "daemon/region_backend.h"
+#include "daemon/region_calls.h"
 #include "daemon/topology_feed.h"
 
 namespace mixnet::daemon {
@@ -47,7 +48,7 @@ class RegionService final : public region::v1::Region::CallbackService {
 
  private:
   ServiceOptions options_;
-  RegionBackend& backend_;
+  RegionCalls calls_;
   TopologyFeed& feed_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::atomic<bool> stopping_ = false;

@@ -269,6 +269,7 @@ v1::Topology topology_of(uint64_t version) {
   v1::Topology topology;
   topology.set_version(version);
   topology.set_connected(true);
+  topology.set_read(true);
   topology.set_settled(true);
   for (int port = 1; port <= 96; ++port) {
     v1::PortState& state = *topology.add_ports();

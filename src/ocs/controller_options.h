@@ -16,6 +16,8 @@ struct ControllerOptions {
   Duration most_backoff = std::chrono::seconds(10);
   uint64_t seed = 1;  // of the random part
 
+  // Finish a transaction that an earlier run left unsettled? Without, nothing is switched unasked.
+  bool resume = true;
   Duration transaction_deadline = std::chrono::seconds(30);
   int max_rounds = 3;           // of delete, create, read back within one transaction
   std::size_t max_waiting = 8;  // transactions

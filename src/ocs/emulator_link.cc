@@ -68,6 +68,9 @@ net::StreamEvents& EmulatorLink::accept(std::unique_ptr<net::Stream> stream,
 void EmulatorLink::settle() {
   const Instant now = loop_.now();
   emulated_.tick(now);
+  if (on_settled_) {
+    on_settled_();
+  }
   std::erase_if(clients_, [](const auto& client) { return client.second->flush(); });
   loop_.cancel(timer_);
   timer_ = 0;
@@ -76,9 +79,6 @@ void EmulatorLink::settle() {
       timer_ = 0;
       settle();
     });
-  }
-  if (on_settled_) {
-    on_settled_();
   }
 }
 

@@ -15,7 +15,8 @@ namespace mixnet::ocs {
 class EmulatorLink final : public net::StreamAcceptor {
  public:
   // `loop` and `emulated` outlive the link. `on_settled`, if there is one, is called after
-  // everything that may have changed the switch.
+  // everything that may have changed the switch, and before its answers are sent: who has one may
+  // look at what the call does.
   EmulatorLink(net::Loop& loop, EmulatedSwitch& emulated, std::function<void()> on_settled);
   ~EmulatorLink() override;
   EmulatorLink(const EmulatorLink&) = delete;

@@ -249,7 +249,7 @@ bool RegionController::start_next(Instant now) {
   if (!ready() || stopping_) {
     return false;
   }
-  if (!state_.settled() && now >= next_resume_) {
+  if (owes_resume() && now >= next_resume_) {
     start_resume(now);
     return true;
   }
@@ -335,7 +335,7 @@ std::optional<Instant> RegionController::next_deadline() const {
     consider(current_->next_deadline(ready()));
   } else if (ready() && !stopping_) {
     consider(next_health_);
-    if (!state_.settled()) {
+    if (owes_resume()) {
       consider(next_resume_);
     }
   }

@@ -107,6 +107,7 @@ class RegionController {
   void handle(SessionLost& event, Instant now);
   void introduce(const CommandDone& done, Instant now);
 
+  bool owes_resume() const { return options_.resume && !state_.settled(); }
   bool ready() const { return introduced_ && session_.state() == Tl1Session::State::kReady; }
   Result<uint64_t> request(bool change, std::vector<Circuit> circuits, Instant now);
   bool start_next(Instant now);

@@ -275,6 +275,25 @@ TEST(RegionController, ResumesAfterACrash) {
   EXPECT_EQ(*bench.controller->topology().intent, 1);
 }
 
+TEST(RegionController, OnlyLooksIfItIsNotToResume) {
+  ControllerBench bench;
+  bench.start();
+  bench.journal.intents.push_back(
+      {1, {{bench.region.nics()[0].name, bench.region.nics()[2].name}}});
+  bench.journal.settled = false;
+  bench.settings.resume = false;
+  bench.restart();
+  EXPECT_FALSE(bench.controller->topology().read);
+  bench.run(seconds(20));
+  EXPECT_TRUE(bench.controller->topology().read);
+  EXPECT_FALSE(bench.controller->topology().settled);
+  EXPECT_EQ(count(bench.sent, "ENT-PATCH"), 0u);
+  bench.settings.resume = true;
+  bench.restart();
+  bench.start();
+  EXPECT_EQ(bench.held(), (std::vector<Circuit>{c(0, 2)}));
+}
+
 TEST(RegionController, SendsNothingWithoutAJournal) {
   ControllerBench bench;
   bench.start();

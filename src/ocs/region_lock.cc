@@ -30,7 +30,7 @@ bool is_current(const std::string& path, int fd) {
 }
 
 // "mixnetd, pid 123", as its holder wrote it.
-std::string holder(int fd) {
+std::string holder_of(int fd) {
   std::array<char, 256> text{};
   const ssize_t got = ::pread(fd, text.data(), text.size(), 0);
   std::string result(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
@@ -55,7 +55,7 @@ Result<RegionLock> RegionLock::acquire(const std::string& path, const std::strin
         return failed(path);
       }
       return Error{fmt::format("region {} is controlled by {}: stop it first (lock file {})",
-                               region, holder(file.get()), path),
+                               region, holder_of(file.get()), path),
                    ""};
     }
   } while (!is_current(path, file.get()));
@@ -65,6 +65,15 @@ Result<RegionLock> RegionLock::acquire(const std::string& path, const std::strin
     return failed(path);
   }
   return RegionLock(std::move(file));
+}
+
+std::optional<std::string> RegionLock::holder(const std::string& path) {
+  const net::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Shared, so that two who ask do not see each other; released at once.
+  if (!file || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+    return std::nullopt;
+  }
+  return holder_of(file.get());
 }
 
 }  // namespace mixnet::ocs

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,9 @@ class RegionLock {
   // pid 123", or that the file cannot be written.
   static Result<RegionLock> acquire(const std::string& path, const std::string& region,
                                     const std::string& program);
+
+  // Who has the lock, "mixnetd, pid 123"; nothing if nobody has, or the file cannot be read.
+  static std::optional<std::string> holder(const std::string& path);
 
  private:
   explicit RegionLock(net::UniqueFd file) : file_(std::move(file)) {}

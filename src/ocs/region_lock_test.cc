@@ -29,7 +29,10 @@ TEST(RegionLock, KeepsASecondControllerAwayAndNamesTheFirst) {
   EXPECT_EQ(second.error().text(), "region r1 is controlled by mixnetd, pid " +
                                        std::to_string(::getpid()) + ": stop it first (lock file " +
                                        path + ")");
+  EXPECT_EQ(RegionLock::holder(path), "mixnetd, pid " + std::to_string(::getpid()));
   held.reset();
+  EXPECT_EQ(RegionLock::holder(path), std::nullopt) << "the text stays in the file";
+  EXPECT_EQ(RegionLock::holder(directory.file("none")), std::nullopt);
   const auto third = RegionLock::acquire(path, "r1", "x");
   EXPECT_TRUE(third.ok()) << "released with its owner";
   EXPECT_EQ(testing::read_all(path), "x, pid " + std::to_string(::getpid()) + "\n")
