@@ -142,7 +142,8 @@ void RegionState::count_failures(const Transaction& transaction, Instant now) {
     }
     const auto check = transaction.checks().find(report.circuit);
     const PortId port = check == transaction.checks().end() ? PortId() : check->second.port;
-    const bool dark = report.outcome == PairOutcome::kDark && report.step != CheckStep::kShutter;
+    const bool dark = report.outcome == PairOutcome::kDark && report.step != CheckStep::kShutter &&
+                      (report.step != CheckStep::kCarrier || transaction.waited_for_carriers());
     if (!dark && transaction.failed().count(report.circuit) == 0) {
       continue;
     }

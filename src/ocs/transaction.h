@@ -76,6 +76,8 @@ class Transaction {
   const Job& job() const { return job_; }
   // Everything that was to be known is known; nothing is left to resume.
   bool settled() const;
+  // Had the NICs all the time that was given to them?
+  bool waited_for_carriers() const { return !carrier_wait_cut_; }
   // The switch was asked for these, and could not.
   const std::set<Circuit>& failed() const { return failed_; }
   // Of every circuit that is there, wanted or not.
@@ -167,6 +169,7 @@ class Transaction {
   std::optional<Instant> delayed_until_;
   Instant light_until_;
   Instant carrier_until_;
+  bool carrier_wait_cut_ = false;  // by the deadline
   bool to_confirm_ = false;
   std::map<Circuit, CircuitCheck> checks_;
   std::string trouble_;  // why it ended early

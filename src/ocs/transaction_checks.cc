@@ -88,7 +88,8 @@ void Transaction::go_on_after_power(Instant now) {
     not_before_ = now + kPowerPause;  // COMPLD may come before the mirrors have settled
     return;
   }
-  carrier_until_ = std::min(now + job_.carrier_wait, deadline_ - kConfirmReserve);
+  carrier_wait_cut_ = deadline_ - kConfirmReserve < now + job_.carrier_wait;
+  carrier_until_ = carrier_wait_cut_ ? deadline_ - kConfirmReserve : now + job_.carrier_wait;
   stage_ = Stage::kCarrier;
 }
 
