@@ -11,7 +11,8 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_definitions(mixnet_flags INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  # g++ 12 at -O3 sees overflows, overlaps and unset members in inlined fmt and std::string code that cannot be.
+  # g++ 12 at -O3 sees overflows, overlaps and unset members in inlined fmt and std::string code
+  # that cannot be.
   target_compile_options(mixnet_flags INTERFACE -Wno-stringop-overflow -Wno-array-bounds
                                                 -Wno-restrict -Wno-maybe-uninitialized)
 endif()
