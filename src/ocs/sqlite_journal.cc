@@ -84,7 +84,7 @@ SqliteJournal::~SqliteJournal() {
 
 Status SqliteJournal::run(const char* sql) {
   if (sqlite3_exec(database_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
-    return failure("the journal cannot be set up");
+    return failure("the journal cannot be written");
   }
   return Status();
 }
@@ -114,10 +114,10 @@ Status SqliteJournal::set_up() {
       }
     }
   }
-  const std::string trim = fmt::format(
-      "DELETE FROM intent WHERE id <= (SELECT MAX(id) FROM intent) - {}; COMMIT;", kKeptIntents);
-  if (Status status = run(trim.c_str()); !status.ok()) {
-    return status;
+  for (const Status& status : {trim(), run("COMMIT")}) {
+    if (!status.ok()) {
+      return status;
+    }
   }
   const std::pair<sqlite3_stmt**, const char*> statements[] = {
       {&begin_, "INSERT INTO intent(circuits) VALUES (?)"},
@@ -129,6 +129,12 @@ Status SqliteJournal::set_up() {
     }
   }
   return Status();
+}
+
+Status SqliteJournal::trim() {
+  return run(
+      fmt::format("DELETE FROM intent WHERE id <= (SELECT MAX(id) FROM intent) - {}", kKeptIntents)
+          .c_str());
 }
 
 // 0: new and empty.
@@ -209,12 +215,20 @@ Result<TransactionId> SqliteJournal::begin(
   for (const auto& [a, b] : circuits) {
     text.push_back({a, b});
   }
-  Step step(begin_);
-  bind_text(begin_, 1, text.dump());
-  if (!step.done()) {
-    return failure("the intent cannot be written");
+  {
+    Step step(begin_);
+    bind_text(begin_, 1, text.dump());
+    if (!step.done()) {
+      return failure("the intent cannot be written");
+    }
   }
-  return sqlite3_last_insert_rowid(database_);
+  const TransactionId id = sqlite3_last_insert_rowid(database_);
+  if (id % kTrimEvery == 0) {
+    if (Status trimmed = trim(); !trimmed.ok()) {
+      return trimmed.error();
+    }
+  }
+  return id;
 }
 
 Status SqliteJournal::note(TransactionId id, const std::string& text) {

@@ -17,10 +17,12 @@ namespace mixnet::ocs {
 //   intent(id, asked_at, circuits as JSON [["s0/a","s1/b"],...], outcome: NULL until settled)
 //   note(intent, at, text)
 //
-// asked_at and at are UTC, for whoever reads the file. The last kKeptIntents intents are kept.
+// asked_at and at are UTC, for whoever reads the file. At least the last kKeptIntents intents are
+// kept, and at most kTrimEvery more.
 class SqliteJournal final : public Journal {
  public:
-  static constexpr int kKeptIntents = 10'000;
+  static constexpr int kKeptIntents = 2'000;
+  static constexpr int kTrimEvery = 500;
 
   // Creates the file, readable by its owner only, if there is none. Errors name the file: it cannot
   // be opened, is no journal, or is of a newer version.
@@ -41,6 +43,8 @@ class SqliteJournal final : public Journal {
 
   Status set_up();
   Status run(const char* sql);
+  // Forgets what is older than kKeptIntents intents.
+  Status trim();
   Result<int> read_version();
   Error failure(const char* what) const;
 

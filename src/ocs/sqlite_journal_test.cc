@@ -63,6 +63,32 @@ TEST_F(SqliteJournalTest, KeepsIntentsOverARestart) {
   EXPECT_FALSE(*journal->last_is_settled());
 }
 
+TEST_F(SqliteJournalTest, ForgetsWhatIsOld) {
+  constexpr int kIntents = SqliteJournal::kKeptIntents + 3 * SqliteJournal::kTrimEvery;
+  auto journal = open();
+  for (int i = 0; i < kIntents; ++i) {
+    const auto id = journal->begin({});
+    ASSERT_TRUE(id.ok());
+    ASSERT_TRUE(journal->note(*id, "note").ok());
+  }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &database), SQLITE_OK);
+  const auto count = [&](const char* sql) {
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK);
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+    const int rows = sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
+    return rows;
+  };
+  for (const char* sql : {"SELECT count(*) FROM intent", "SELECT count(*) FROM note"}) {
+    EXPECT_GE(count(sql), SqliteJournal::kKeptIntents);
+    EXPECT_LE(count(sql), SqliteJournal::kKeptIntents + SqliteJournal::kTrimEvery);
+  }
+  EXPECT_EQ(count("SELECT max(id) FROM intent"), kIntents);
+  sqlite3_close(database);
+}
+
 TEST_F(SqliteJournalTest, RefusesWhatIsNoJournal) {
   std::ofstream(path_) << "not a database, but long enough to be looked at by the library";
   const auto text = SqliteJournal::open(path_);
