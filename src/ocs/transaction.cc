@@ -190,9 +190,10 @@ std::optional<Transaction::Ask> Transaction::ask_write(Instant now) {
   const auto patches = PatchSet::make(region_.owned(), patches_in(batch_.changes));
   Command command =
       batch_.create ? connect_command(patches.value()) : disconnect_command(patches.value());
-  std::string text = fmt::format(
-      "{} of {} patches, of which the first is {},{}", command.verb, patches->patches().size(),
-      patches->patches().front().ingress.value, patches->patches().front().egress.value);
+  std::string text = command.verb;
+  for (const Patch& patch : patches->patches()) {
+    text += fmt::format(" {},{}", patch.ingress.value, patch.egress.value);
+  }
   if (Status noted = journal_.note(report_.id, text); !noted.ok()) {
     journal_error_ = noted.error().text();
     end_early(fmt::format("the journal cannot be written: {}", journal_error_), now);
