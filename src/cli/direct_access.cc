@@ -74,6 +74,7 @@ class DirectAccess final : public RegionAccess {
   std::unique_ptr<RegionEngine> engine_;
   std::unique_ptr<RegionCalls> calls_;
   std::function<void()> on_event_;
+  bool interrupted_ = false;
 };
 
 Status DirectAccess::open(ocs::RegionLock lock) {
@@ -152,9 +153,10 @@ Result<v1::ApplyReply> DirectAccess::call(const Start& start) {
 
 Status DirectAccess::watch(const std::function<void(const v1::Topology&)>& change,
                            std::optional<Duration> length) {
-  bool interrupted = false;
-  engine_->loop().on_signals({SIGINT, SIGTERM}, [&](int /*signal*/) {
-    interrupted = true;
+  interrupted_ = false;
+  // Stays in place when this returns: a second signal may come while the session ends.
+  engine_->loop().on_signals({SIGINT, SIGTERM}, [this](int /*signal*/) {
+    interrupted_ = true;
     engine_->loop().stop();
   });
   uint64_t shown = 0;
@@ -163,7 +165,7 @@ Status DirectAccess::watch(const std::function<void(const v1::Topology&)>& chang
       shown = engine_->controller().topology().version;
       change(engine_->topology());
     }
-    return interrupted;
+    return interrupted_;
   };
   run_until(show, length);
   return Status();

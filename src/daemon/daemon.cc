@@ -194,7 +194,7 @@ void Daemon::Impl::publish() {
 }
 
 void Daemon::Impl::every_second() {
-  metrics_.show(engine_->controller().topology());
+  publish();  // powers and texts change without an event
   metrics_.count(engine_->controller().session_counters());
   if (watchdog_) {
     sd_notify(0, "WATCHDOG=1");

@@ -33,9 +33,11 @@ void forward(gpr_log_func_args* line) {
 
 }  // namespace
 
-void log_grpc_to(const JsonLog& log) {
+GrpcLog::GrpcLog(const JsonLog& log) {
   grpc_log = &log;
   gpr_set_log_function(forward);
 }
+
+GrpcLog::~GrpcLog() { grpc_log = nullptr; }
 
 }  // namespace mixnet::daemon

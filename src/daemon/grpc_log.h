@@ -4,8 +4,16 @@
 
 namespace mixnet::daemon {
 
-// Has what gRPC logs of itself, for the whole process, written as events "grpc". `log` outlives all
-// use of gRPC.
-void log_grpc_to(const JsonLog& log);
+// Has what gRPC logs of itself, for the whole process, written as events "grpc", as long as this
+// lives. `log` outlives it.
+class GrpcLog {
+ public:
+  explicit GrpcLog(const JsonLog& log);
+  ~GrpcLog();
+  GrpcLog(const GrpcLog&) = delete;
+  GrpcLog& operator=(const GrpcLog&) = delete;
+  GrpcLog(GrpcLog&&) = delete;
+  GrpcLog& operator=(GrpcLog&&) = delete;
+};
 
 }  // namespace mixnet::daemon

@@ -83,7 +83,7 @@ int main_of(const Options& options) {
     log.write(LogLevel::kError, "bad-region-file", {{"message", config.error().text()}});
     return kExitUsage;
   }
-  log_grpc_to(log);
+  const GrpcLog grpc_log(log);
   return run(*config, log);
 }
 

@@ -11,6 +11,7 @@
 #include "daemon/config_text.h"
 #include "daemon/region_keys.h"
 #include "ocs/switch_ports.h"
+#include "ocs/tl1_encoder.h"
 #include "scenario/names.h"
 #include "scenario/table_reader.h"
 #include "scenario/text_file.h"
@@ -99,6 +100,15 @@ void read_switch(TableReader reader, Draft& draft, RegionSettings& config) {
   }
   ocs.known_hosts = path_in(draft.folder, ocs.known_hosts);
   reader.read_text("tid", ocs.tid);
+  const bool plain = std::ranges::all_of(ocs.tid, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == ' ';
+  });
+  if (!plain || ocs.tid.size() > ocs::kMaxTidBytes) {
+    reader.problem("tid", fmt::format("up to {} letters, digits, hyphens and blanks, such as "
+                                      "\"PolatisOXC\"",
+                                      ocs::kMaxTidBytes));
+  }
   read_credentials(reader, draft, ocs);
 
   std::string size;

@@ -63,6 +63,11 @@ void RegionHost::execute(const RegionRequest& request, const Done& done) {
     return;
   }
   const bool reads_only = std::holds_alternative<ReadBack>(request.what);
+  if (!reads_only && !controller_.topology().read) {
+    // What is there is not known: adding to it, or keeping what fits, would mean nothing.
+    done(failed(FailureKind::kUnavailable, "the switch was not read yet; try again in a moment"));
+    return;
+  }
   Waiting waiting{done, 0, {}};
   std::vector<Circuit> wanted;
   if (!reads_only) {

@@ -4,6 +4,9 @@ namespace mixnet::ocs {
 
 void AlarmBook::raise(AlarmKind kind, const std::string& subject, const std::string& message,
                       Instant now) {
+  if (alarms_.size() >= kMostAlarms && alarms_.count({kind, subject}) == 0) {
+    return;  // a switch that invents alarms; what stands says enough
+  }
   const auto [found, inserted] =
       alarms_.try_emplace({kind, subject}, Alarm{kind, subject, message, now});
   if (inserted) {

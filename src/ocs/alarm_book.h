@@ -12,6 +12,8 @@ namespace mixnet::ocs {
 // The alarms that stand, one per kind and subject, and what changed since it was last asked.
 class AlarmBook {
  public:
+  static constexpr std::size_t kMostAlarms = 10'000;
+
   // Raises the alarm, or renews the message of one that stands.
   void raise(AlarmKind kind, const std::string& subject, const std::string& message, Instant now);
   void clear(AlarmKind kind, const std::string& subject);

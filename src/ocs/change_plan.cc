@@ -98,13 +98,14 @@ ChangePlan plan_change(const Region& region, const std::vector<Patch>& patches,
 std::vector<Circuit> unexpected_circuits(const SwitchView& view,
                                          const std::vector<Circuit>& expected,
                                          const std::vector<Circuit>& wanted) {
-  std::vector<Circuit> unexpected;
-  for (const Circuit& circuit : view.circuits) {
-    if (!contains(expected, circuit) && !contains(wanted, circuit)) {
-      unexpected.push_back(circuit);
-    }
+  std::vector<Circuit> there = view.circuits;
+  for (const HalfCircuit& half : view.halves) {
+    there.push_back(half.circuit);
   }
-  return unexpected;
+  std::erase_if(there, [&](Circuit circuit) {
+    return contains(expected, circuit) || contains(wanted, circuit);
+  });
+  return there;
 }
 
 }  // namespace mixnet::ocs

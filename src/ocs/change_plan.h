@@ -38,7 +38,7 @@ struct ChangePlan {
 ChangePlan plan_change(const Region& region, const std::vector<Patch>& patches,
                        const std::vector<Circuit>& wanted, const std::vector<Circuit>& keep);
 
-// The circuits that are there, but neither expected nor wanted: somebody else's.
+// The circuits that are there, whole or half, but neither expected nor wanted: somebody else's.
 std::vector<Circuit> unexpected_circuits(const SwitchView& view,
                                          const std::vector<Circuit>& expected,
                                          const std::vector<Circuit>& wanted);

@@ -12,22 +12,28 @@
 namespace mixnet::ocs {
 namespace {
 
-std::string text_of_change(const Region& region, const std::vector<Change>& changes,
-                           Command (*command)(const PatchSet&), Ctag ctag) {
-  std::vector<Patch> patches;
-  for (const Change& change : changes) {
-    patches.insert(patches.end(), change.patches.begin(), change.patches.end());
+// Appends the commands, as many as there are batches.
+void add_commands(const Region& region, const ControllerOptions& options,
+                  const std::vector<Change>& changes, Command (*command)(const PatchSet&),
+                  std::vector<std::string>& commands) {
+  const std::size_t limit = batch_limit(options);
+  for (std::size_t first = 0; first < changes.size(); first += limit) {
+    std::vector<Patch> patches;
+    for (std::size_t i = first; i < std::min(first + limit, changes.size()); ++i) {
+      patches.insert(patches.end(), changes[i].patches.begin(), changes[i].patches.end());
+    }
+    Command built = command(PatchSet::make(region.owned(), std::move(patches)).value());
+    built.tid = options.session.login.tid;
+    built.ctag = Ctag{static_cast<int32_t>(commands.size()) + 1};
+    const Result<std::string> text = encode(built);
+    commands.push_back(text.ok() ? *text : text.error().text());
   }
-  Command built = command(PatchSet::make(region.owned(), std::move(patches)).value());
-  built.ctag = ctag;
-  const Result<std::string> text = encode(built);
-  return text.ok() ? *text : text.error().text();
 }
 
 }  // namespace
 
-ChangePreview preview_of(const Region& region, const Transaction::Job& job,
-                         const std::vector<Patch>& patches) {
+ChangePreview preview_of(const Region& region, const ControllerOptions& options,
+                         const Transaction::Job& job, const std::vector<Patch>& patches) {
   ChangePreview preview;
   std::vector<Circuit> keep;
   std::vector<Circuit> wanted;
@@ -53,14 +59,8 @@ ChangePreview preview_of(const Region& region, const Transaction::Job& job,
     preview.blocked.push_back(
         {blocked.circuit, true, false, PairOutcome::kConflict, CheckStep::kPatch, blocked.why});
   }
-  int32_t ctag = 0;
-  if (!plan.remove.empty()) {
-    preview.commands.push_back(
-        text_of_change(region, plan.remove, disconnect_command, Ctag{++ctag}));
-  }
-  if (!plan.add.empty()) {
-    preview.commands.push_back(text_of_change(region, plan.add, connect_command, Ctag{++ctag}));
-  }
+  add_commands(region, options, plan.remove, disconnect_command, preview.commands);
+  add_commands(region, options, plan.add, connect_command, preview.commands);
   for (const Change& change : plan.remove) {
     preview.remove.push_back(change.circuit);
   }

@@ -18,7 +18,7 @@ struct ChangePreview {
 };
 
 // Of the transaction `job` if the switch held `patches`. Sends nothing.
-ChangePreview preview_of(const Region& region, const Transaction::Job& job,
-                         const std::vector<Patch>& patches);
+ChangePreview preview_of(const Region& region, const ControllerOptions& options,
+                         const Transaction::Job& job, const std::vector<Patch>& patches);
 
 }  // namespace mixnet::ocs

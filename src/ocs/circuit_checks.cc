@@ -38,16 +38,16 @@ CircuitCheck check_light(const Region& region, Circuit circuit, const Readings& 
   }
   for (const PortId port : ports) {
     const auto power = readings.dbm.find(port);
-    if (power == readings.dbm.end()) {
+    if (power == readings.dbm.end() || !power->second.has_value()) {
       continue;
     }
     check.step = CheckStep::kPower;
-    if (power->second < least_dbm) {
+    if (*power->second < least_dbm) {
       const Nic& nic = region.nic(region.nic_at(port));
       return {false, CheckStep::kPower,
               fmt::format("port {} ({} {}) has {:.1f} dBm, wanted at least {:.1f}: look at the "
                           "fibre and the transceiver",
-                          port.value, direction_of(nic, port), nic.name, power->second, least_dbm),
+                          port.value, direction_of(nic, port), nic.name, *power->second, least_dbm),
               port};
     }
   }

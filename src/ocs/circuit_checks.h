@@ -15,7 +15,7 @@ namespace mixnet::ocs {
 struct Readings {
   std::vector<Patch> patches;  // ascending, of the whole switch
   std::map<PortId, bool> shutter_open;
-  std::map<PortId, double> dbm;
+  std::map<PortId, std::optional<double>> dbm;  // none: the port has no reading
 };
 
 struct CircuitCheck {

@@ -40,4 +40,9 @@ struct ControllerOptions {
   Duration quarantine = std::chrono::minutes(10);
 };
 
+// Circuits of one command: each may be two patches.
+inline std::size_t batch_limit(const ControllerOptions& options) {
+  return options.max_pairs_per_command < 2 ? 1 : options.max_pairs_per_command / 2;
+}
+
 }  // namespace mixnet::ocs

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/check.h"
@@ -13,6 +14,7 @@ namespace mixnet::ocs {
 namespace {
 
 constexpr Duration kMostResumePause = std::chrono::minutes(1);
+constexpr const char* kSizeAlarm = "size";
 
 }  // namespace
 
@@ -35,9 +37,9 @@ void RegionController::restore() {
   Result<std::optional<Intent>> intent = journal_.last_intent();
   const Result<bool> settled = journal_.last_is_settled();
   if (!intent.ok() || !settled.ok()) {
-    refusal_ = fmt::format("the journal cannot be read: {}",
-                           (intent.ok() ? settled.error() : intent.error()).text());
-    state_.alarms().raise(AlarmKind::kJournal, "journal", refusal_, Instant{});
+    unreadable_journal_ = fmt::format("the journal cannot be read: {}",
+                                      (intent.ok() ? settled.error() : intent.error()).text());
+    state_.alarms().raise(AlarmKind::kJournal, "journal", unreadable_journal_, Instant{});
     return publish();
   }
   if (!intent->has_value()) {
@@ -104,7 +106,11 @@ void RegionController::handle(CommandDone& done, Instant now) {
   if (done.ticket == ticket_ && ticket_ != 0) {
     ticket_ = 0;
     current_->answer(done, now);
-  } else if (done.ticket == size_ticket_ || done.ticket == identity_ticket_) {
+  } else if (done.ticket == size_ticket_) {
+    compare_size(done, now);
+  } else if (done.ticket == alarms_ticket_) {
+    take_alarms(done, now);
+  } else if (done.ticket == identity_ticket_) {
     introduce(done, now);
   }
 }
@@ -113,30 +119,51 @@ void RegionController::handle(LoggedIn& event, Instant now) {
   state_.session_came(event.sid);
   events_.push_back(Notice{fmt::format("logged in to {} ({})", options_.session.peer,
                                        event.sid.empty() ? "no name" : event.sid)});
-  const Result<Ticket> size = session_.submit(read_size_command(), kReadDeadlines, now);
-  const Result<Ticket> identity = session_.submit(read_identity_command(), kReadDeadlines, now);
-  size_ticket_ = size.ok() ? *size : 0;
-  identity_ticket_ = identity.ok() ? *identity : 0;
+  const auto ask = [&](Command command) {
+    command.tid = options_.session.login.tid;
+    const Result<Ticket> ticket = session_.submit(std::move(command), kReadDeadlines, now);
+    return ticket.ok() ? *ticket : 0;
+  };
+  size_ticket_ = ask(read_size_command());
+  alarms_ticket_ = ask(read_alarms_command());
+  identity_ticket_ = ask(read_identity_command());
+}
+
+// Only a switch that says the right size is the right one again.
+void RegionController::compare_size(const CommandDone& done, Instant now) {
+  const Result<SwitchSize> size = parse_size(done.lines);
+  if (done.outcome != Outcome::kCompleted || !size.ok()) {
+    return;
+  }
+  wrong_size_.clear();
+  if (*size != region_.switch_size()) {
+    wrong_size_ =
+        fmt::format("the switch at {} is {}, the region is written for {}", options_.session.peer,
+                    text_of(*size), text_of(region_.switch_size()));
+    state_.alarms().raise(AlarmKind::kSwitch, kSizeAlarm, wrong_size_, now);
+  } else {
+    state_.alarms().clear(AlarmKind::kSwitch, kSizeAlarm);
+  }
+}
+
+// What was raised or cleared while nobody listened.
+void RegionController::take_alarms(const CommandDone& done, Instant now) {
+  std::map<std::string, std::string> standing;
+  for (const TextLine& line : done.lines) {
+    const SwitchEvent alarm = read_alarm(line.text);
+    if (done.outcome == Outcome::kCompleted && alarm.kind == SwitchEvent::Kind::kAlarm) {
+      standing.emplace(alarm.subject, alarm.text);
+    }
+  }
+  if (!wrong_size_.empty()) {
+    standing.emplace(kSizeAlarm, wrong_size_);
+  }
+  state_.alarms().replace(AlarmKind::kSwitch, standing, now);
 }
 
 void RegionController::introduce(const CommandDone& done, Instant now) {
   if (done.outcome == Outcome::kUnknown || done.outcome == Outcome::kNotSent) {
     return;  // the session is over; the next one asks again
-  }
-  if (done.ticket == size_ticket_) {
-    const Result<SwitchSize> size = parse_size(done.lines);
-    const bool differs =
-        done.outcome == Outcome::kCompleted && size.ok() && *size != region_.switch_size();
-    const std::string subject = "size";
-    if (differs) {
-      refusal_ = fmt::format("the switch at {} is {}, the region is written for {}",
-                             options_.session.peer, text_of(*size), text_of(region_.switch_size()));
-      state_.alarms().raise(AlarmKind::kSwitch, subject, refusal_, now);
-    } else if (state_.alarms().stands(AlarmKind::kSwitch, subject)) {
-      refusal_.clear();
-      state_.alarms().clear(AlarmKind::kSwitch, subject);
-    }
-    return;
   }
   const Result<SwitchIdentity> identity = parse_identity(done.lines);
   if (done.outcome == Outcome::kCompleted && identity.ok()) {
@@ -163,26 +190,39 @@ void RegionController::handle(AutonomousEvent& event, Instant now) {
       state_.alarms().clear(AlarmKind::kSwitch, read.subject);
       break;
     case SwitchEvent::Kind::kStarted:
+      doubt();
+      break;
     case SwitchEvent::Kind::kEvent:
       break;
   }
   events_.push_back(Notice{fmt::format("the switch reports: {}", read.text)});
-  next_health_ = now;
+  look_soon(now);
 }
 
 void RegionController::handle(EventsLost& event, Instant now) {
   state_.alarms().raise(AlarmKind::kEventsLost, "events", event.message, now);
-  next_health_ = now;
+  doubt();
+  look_soon(now);
 }
 
 void RegionController::handle(SessionLost& event, Instant now) {
   introduced_ = false;
   read_this_session_ = false;
-  if (current_ != nullptr) {
-    current_->session_lost();
-  }
+  doubt();
   state_.session_went(event.message, now);
   events_.push_back(Notice{event.message});
+}
+
+// What was read may be old.
+void RegionController::doubt() {
+  if (current_ != nullptr) {
+    current_->doubt();
+  }
+}
+
+void RegionController::look_soon(Instant now) {
+  next_health_ = now;
+  look_soon_ = true;
 }
 
 // ---- transactions
@@ -219,6 +259,9 @@ void RegionController::log_out_when_done(Instant now) {
 
 void RegionController::ask_next(Instant now) {
   while (!current_->done() && ticket_ == 0 && ready()) {
+    if (current_->job().change && !refusal().empty()) {
+      return current_->refuse(refusal(), now);
+    }
     std::optional<Transaction::Ask> ask = current_->next(now);
     if (!ask.has_value()) {
       return;
@@ -249,7 +292,7 @@ bool RegionController::start_next(Instant now) {
   if (!ready() || stopping_) {
     return false;
   }
-  if (owes_resume() && now >= next_resume_) {
+  if (owes_resume() && refusal().empty() && now >= next_resume_) {
     start_resume(now);
     return true;
   }
@@ -274,6 +317,7 @@ void RegionController::start(const Request& request, Instant now) {
   current_ = std::make_unique<Transaction>(region_, options_, journal_, probe_, std::move(job),
                                            request.asked);
   next_health_ = now + options_.health_interval;
+  look_soon_ = look_soon_ && request.change;  // a look sees to it
 }
 
 void RegionController::start_resume(Instant now) {
@@ -301,10 +345,7 @@ void RegionController::conclude(Instant now) {
   if (current_request_.id != 0 || current_request_.change) {
     events_.push_back(ApplyDone{current_request_.id, current_->report()});
   }
-  if (!state_.settled() && !current_request_.change) {
-    next_resume_ = std::min(next_resume_, now);
-  }
-  next_health_ = now + options_.health_interval;
+  next_health_ = look_soon_ ? now : now + options_.health_interval;
   current_.reset();
   ticket_ = 0;
 }
@@ -335,7 +376,7 @@ std::optional<Instant> RegionController::next_deadline() const {
     consider(current_->next_deadline(ready()));
   } else if (ready() && !stopping_) {
     consider(next_health_);
-    if (owes_resume()) {
+    if (owes_resume() && refusal().empty()) {
       consider(next_resume_);
     }
   }
@@ -349,8 +390,8 @@ Result<uint64_t> RegionController::request(bool change, std::vector<Circuit> cir
   if (stopping_) {
     return Error{"the controller is stopping", ""};
   }
-  if (!refusal_.empty() && change) {
-    return Error{refusal_, ""};
+  if (change && !refusal().empty()) {
+    return Error{refusal(), ""};
   }
   if (Status status = check_circuits(region_, circuits); !status.ok()) {
     return status.error();
@@ -377,7 +418,7 @@ Result<ChangePreview> RegionController::preview(std::vector<Circuit> circuits) c
   job.wanted = std::move(circuits);
   job.expected = state_.expected();
   job.unusable = state_.unusable();
-  return preview_of(region_, job, state_.readings().patches);
+  return preview_of(region_, options_, job, state_.readings().patches);
 }
 
 void RegionController::stop(Instant now) {
@@ -392,6 +433,10 @@ void RegionController::stop(Instant now) {
 bool RegionController::stopped() const {
   return stopping_ && current_ == nullptr && waiting_.empty() &&
          (link_ == Link::kDown || session_.state() == Tl1Session::State::kClosing);
+}
+
+const std::string& RegionController::refusal() const {
+  return unreadable_journal_.empty() ? wrong_size_ : unreadable_journal_;
 }
 
 bool RegionController::idle() const {

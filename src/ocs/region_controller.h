@@ -105,11 +105,17 @@ class RegionController {
   void handle(AutonomousEvent& event, Instant now);
   void handle(EventsLost& event, Instant now);
   void handle(SessionLost& event, Instant now);
+  void compare_size(const CommandDone& done, Instant now);
+  void take_alarms(const CommandDone& done, Instant now);
   void introduce(const CommandDone& done, Instant now);
+  void doubt();
+  void look_soon(Instant now);
 
   bool owes_resume() const { return options_.resume && !state_.settled(); }
   bool ready() const { return introduced_ && session_.state() == Tl1Session::State::kReady; }
   Result<uint64_t> request(bool change, std::vector<Circuit> circuits, Instant now);
+  // Why this switch must not be written to; empty: it may.
+  const std::string& refusal() const;
   bool start_next(Instant now);
   void start(const Request& request, Instant now);
   void start_resume(Instant now);
@@ -132,8 +138,11 @@ class RegionController {
   Duration backoff_;
   bool introduced_ = false;
   Ticket size_ticket_ = 0;
-  Ticket identity_ticket_ = 0;
-  std::string refusal_;  // why this switch must not be written to
+  Ticket alarms_ticket_ = 0;
+  Ticket identity_ticket_ = 0;  // the last of the introduction
+  std::string unreadable_journal_;
+  std::string wrong_size_;
+  bool look_soon_ = false;
   bool stopping_ = false;
 
   std::deque<Request> waiting_;

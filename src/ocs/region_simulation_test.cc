@@ -120,6 +120,7 @@ class Simulation {
       CHECK(set_knob(options.knobs, knob.name + "=" + value).ok(), "a value of the table");
     }
     repeated_pages_ = options.knobs.continuation == Continuation::kRepeat;
+    boots_dark_ = options.knobs.boot == BootMode::kDark;
     options.knobs.page_lines = static_cast<int32_t>(random_.below(4));
     options.knobs.reboot_time = seconds(5);
     return options;
@@ -315,7 +316,7 @@ class Simulation {
       EXPECT_TRUE(used.insert(patch.ingress).second) << "two partners";
       EXPECT_TRUE(used.insert(patch.egress).second) << "two partners";
     }
-    const bool dark_boot = emulated_.counters().reboots > 0;
+    const bool dark_boot = boots_dark_ && emulated_.counters().reboots > 0;
     for (const Patch& patch : strangers_) {
       EXPECT_TRUE(dark_boot || present.count(patch) > 0) << "somebody else's patch is gone";
     }
@@ -386,6 +387,7 @@ class Simulation {
   net::SimulatedLoop loop_;
   const Region region_;
   bool repeated_pages_ = false;
+  bool boots_dark_ = false;
   EmulatedSwitch emulated_;
   net::MemoryNetwork network_;
   std::set<Patch> strangers_;

@@ -94,7 +94,9 @@ void RegionState::absorb(const Transaction& transaction, Instant now) {
   }
   if (transaction.has_read()) {
     absorb_readings(transaction);
-    alarms_.clear(AlarmKind::kEventsLost, "events");
+    if (!transaction.job().change) {
+      alarms_.clear(AlarmKind::kEventsLost, "events");  // everything was read, not only circuits
+    }
     tick(now);
     raise_alarms(now);
   }
@@ -196,7 +198,8 @@ void RegionState::tick(Instant now) {
   for (auto entry = quarantined_.begin(); entry != quarantined_.end();) {
     const Quarantine& quarantine = entry->second;
     const auto power = readings_.dbm.find(quarantine.dark_port);
-    const bool lit = power != readings_.dbm.end() && power->second >= options_.least_dbm;
+    const bool lit =
+        power != readings_.dbm.end() && power->second >= options_.least_dbm;  // none is less
     if (now >= quarantine.until || lit) {
       entry = quarantined_.erase(entry);
       stale_ = true;
@@ -303,9 +306,8 @@ bool RegionState::refresh() {
   for (const PortId port : region_.owned().ports()) {
     const auto power = readings_.dbm.find(port);
     const auto shutter = readings_.shutter_open.find(port);
-    next.ports.push_back(
-        {port, power == readings_.dbm.end() ? std::nullopt : std::optional(power->second),
-         shutter == readings_.shutter_open.end() || shutter->second});
+    next.ports.push_back({port, power == readings_.dbm.end() ? std::nullopt : power->second,
+                          shutter == readings_.shutter_open.end() || shutter->second});
   }
   for (const auto& [nic, quarantine] : quarantined_) {
     next.quarantined.push_back(nic);

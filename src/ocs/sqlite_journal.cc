@@ -215,20 +215,18 @@ Result<TransactionId> SqliteJournal::begin(
   for (const auto& [a, b] : circuits) {
     text.push_back({a, b});
   }
-  {
-    Step step(begin_);
-    bind_text(begin_, 1, text.dump());
-    if (!step.done()) {
-      return failure("the intent cannot be written");
-    }
-  }
-  const TransactionId id = sqlite3_last_insert_rowid(database_);
-  if (id % kTrimEvery == 0) {
+  if (++since_trim_ >= kTrimEvery) {  // before the intent: an error means that nothing was written
     if (Status trimmed = trim(); !trimmed.ok()) {
       return trimmed.error();
     }
+    since_trim_ = 0;
   }
-  return id;
+  Step step(begin_);
+  bind_text(begin_, 1, text.dump());
+  if (!step.done()) {
+    return failure("the intent cannot be written");
+  }
+  return sqlite3_last_insert_rowid(database_);
 }
 
 Status SqliteJournal::note(TransactionId id, const std::string& text) {

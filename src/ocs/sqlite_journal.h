@@ -49,6 +49,7 @@ class SqliteJournal final : public Journal {
   Error failure(const char* what) const;
 
   std::string path_;
+  int since_trim_ = 0;  // intents
   sqlite3* database_ = nullptr;
   sqlite3_stmt* begin_ = nullptr;
   sqlite3_stmt* note_ = nullptr;

@@ -9,7 +9,20 @@
 
 namespace mixnet::ocs {
 
-// The line of an alarm: <aid>:<notification code>,<condition type>,...:"<description>"
+// <aid>:<notification code>,<condition type>,...:"<description>"
+SwitchEvent read_alarm(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  const std::string_view fields = colon == std::string_view::npos ? line : line.substr(colon + 1);
+  const std::vector<std::string_view> codes = split(fields, ',');
+  SwitchEvent alarm;
+  alarm.kind = equal_ignoring_case(trimmed(codes[0]), "CL") ? SwitchEvent::Kind::kCleared
+                                                            : SwitchEvent::Kind::kAlarm;
+  alarm.subject = fmt::format("{} {}", trimmed(line.substr(0, colon)),
+                              codes.size() > 1 ? trimmed(codes[1]) : "");
+  alarm.text = line;
+  return alarm;
+}
+
 SwitchEvent read_event(const Autonomous& message) {
   SwitchEvent event;
   event.text = message.verb;
@@ -23,14 +36,9 @@ SwitchEvent read_event(const Autonomous& message) {
   if (equal_ignoring_case(verb[1], "INITZN")) {
     event.kind = SwitchEvent::Kind::kStarted;
   } else if (equal_ignoring_case(verb[1], "ALM") && !message.lines.empty()) {
-    const std::string_view line = message.lines.front().text;
-    const std::size_t colon = line.find(':');
-    const std::string_view fields = colon == std::string_view::npos ? line : line.substr(colon + 1);
-    const std::vector<std::string_view> codes = split(fields, ',');
-    event.kind = equal_ignoring_case(trimmed(codes[0]), "CL") ? SwitchEvent::Kind::kCleared
-                                                              : SwitchEvent::Kind::kAlarm;
-    event.subject = fmt::format("{} {}", trimmed(line.substr(0, colon)),
-                                codes.size() > 1 ? trimmed(codes[1]) : "");
+    const SwitchEvent alarm = read_alarm(message.lines.front().text);
+    event.kind = alarm.kind;
+    event.subject = alarm.subject;
   }
   return event;
 }

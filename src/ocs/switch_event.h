@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ocs/tl1_message.h"
 
@@ -20,5 +21,8 @@ struct SwitchEvent {
 };
 
 SwitchEvent read_event(const Autonomous& message);
+
+// A line of REPT ALM or RTRV-ALM: kAlarm or kCleared.
+SwitchEvent read_alarm(std::string_view line);
 
 }  // namespace mixnet::ocs

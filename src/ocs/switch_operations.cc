@@ -218,6 +218,8 @@ Result<std::vector<PortShutter>> parse_shutters(const std::vector<TextLine>& lin
   return result;
 }
 
+Command read_alarms_command() { return command("RTRV-ALM-ALL", {{AidItem{"ALL", ""}}}); }
+
 Command read_size_command() {
   Command size = command("RTRV-EQPT", {{AidItem{"SYSTEM", ""}}});
   size.blocks = {{}, {}, {Parameter{"PARAMETER", "SIZE"}}};

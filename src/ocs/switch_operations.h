@@ -45,6 +45,9 @@ Command close_shutters_command(const PortSet& ports);
 Result<std::vector<PortShutter>> parse_shutters(const std::vector<TextLine>& lines,
                                                 SwitchSize size);
 
+// Those that stand: switch_event.h reads the lines.
+Command read_alarms_command();
+
 Command read_size_command();
 Result<SwitchSize> parse_size(const std::vector<TextLine>& lines);
 

@@ -102,6 +102,12 @@ bool is_worth_repeating(std::string_view code) {
   return code == "SARB" || code == "SSRE" || code == "SDNR";
 }
 
+bool is_worth_repeating(const Denial& denial) {
+  return denial.has("PLNA") || contains_ignoring_case(denial.text, "not logged in") ||
+         std::any_of(denial.codes.begin(), denial.codes.end(),
+                     [](const std::string& code) { return is_worth_repeating(code); });
+}
+
 std::string_view meaning_of(std::string_view code) {
   const auto found =
       std::ranges::find(kMeanings, code, [](const auto& entry) { return entry.first; });

@@ -35,6 +35,9 @@ ErrorClass class_of(std::string_view code);
 // May the same command succeed a little later? (Busy, out of resources, data not ready.)
 bool is_worth_repeating(std::string_view code);
 
+// The same of a whole denial; also if the session has to log in anew first.
+bool is_worth_repeating(const Denial& denial);
+
 // In a few words; empty for a code that is not known.
 std::string_view meaning_of(std::string_view code);
 

@@ -20,15 +20,6 @@ constexpr Duration kPollPause = milliseconds(20);
 constexpr Duration kDelayLimit = std::chrono::seconds(10);  // of what was answered with DELAY
 constexpr int kUselessReads = 3;
 
-bool not_logged_in(const Denial& denial) {
-  return denial.has("PLNA") || contains_ignoring_case(denial.text, "not logged in");
-}
-
-bool worth_repeating(const Denial& denial) {
-  return not_logged_in(denial) ||
-         std::any_of(denial.codes.begin(), denial.codes.end(), is_worth_repeating);
-}
-
 bool is_privilege(const Denial& denial) {
   return std::any_of(denial.codes.begin(), denial.codes.end(), [](const std::string& code) {
     return class_of(code) == ErrorClass::kPrivilege;
@@ -68,7 +59,7 @@ Transaction::Transaction(const Region& region, const ControllerOptions& options,
       job_(std::move(job)),
       started_(now),
       deadline_(now + options.transaction_deadline),
-      batch_limit_(std::max<std::size_t>(1, options.max_pairs_per_command / 2)) {
+      batch_limit_(batch_limit(options)) {
   std::sort(job_.wanted.begin(), job_.wanted.end());
   for (const Circuit& circuit : job_.wanted) {
     for (const NicId nic : {circuit.a, circuit.b}) {
@@ -89,8 +80,19 @@ Transaction::Transaction(const Region& region, const ControllerOptions& options,
   }
 }
 
+void Transaction::refuse(const std::string& why, Instant now) {
+  for (const Circuit& circuit : job_.wanted) {
+    faults_.try_emplace(circuit, Fault{PairOutcome::kRefused, why});
+  }
+  end_early(why, now);
+}
+
 std::optional<Transaction::Ask> Transaction::next(Instant now) {
   CHECK(!asked_, "a second question before the answer");
+  if (std::exchange(doubted_, false) &&
+      (stage_ == Stage::kWrite || stage_ == Stage::kReadTouched)) {
+    stage_ = Stage::kReadAll;
+  }
   while (!asked_ && !done() && (!not_before_.has_value() || now >= *not_before_)) {
     not_before_.reset();
     std::optional<Ask> command;
@@ -228,10 +230,8 @@ void Transaction::answer(const CommandDone& done, Instant now) {
   }
 }
 
-void Transaction::session_lost() {
-  if (stage_ == Stage::kWrite || stage_ == Stage::kReadTouched) {
-    stage_ = Stage::kReadAll;
-  }
+void Transaction::doubt() {
+  doubted_ = true;
   to_confirm_ = true;
 }
 
@@ -240,12 +240,21 @@ void Transaction::repeat_later(Instant now) {
   ++repeats_;
 }
 
+// The switch did not take the write and may soon: no failed attempt, the deadline is the limit.
+void Transaction::write_later(Instant now) {
+  for (const Change& change : batch_.changes) {
+    --attempts_[{change.circuit, batch_.create}];
+  }
+  not_before_ = now + std::min(kLastPause, kFirstPause * (1 << std::min(write_pauses_, 6)));
+  ++write_pauses_;
+}
+
 bool Transaction::usable(const CommandDone& done, Instant now) {
   if (done.outcome == Outcome::kCompleted) {
     return true;
   }
   if (done.outcome == Outcome::kDenied &&
-      (!worth_repeating(done.denial) || repeats_ >= kUselessReads)) {
+      (!is_worth_repeating(done.denial) || repeats_ >= kUselessReads)) {
     end_early(fmt::format("the switch refuses {}: {}", done.command.verb, done.denial.describe()),
               now);
     return false;
@@ -307,8 +316,8 @@ void Transaction::wrote(const CommandDone& done, Instant now) {
   }
   switch (done.outcome) {
     case Outcome::kCompleted:
-      batch_limit_ =
-          std::min(batch_limit_ * 2, std::max<std::size_t>(1, options_.max_pairs_per_command / 2));
+      write_pauses_ = 0;
+      batch_limit_ = std::min(batch_limit_ * 2, batch_limit(options_));
       stage_ = all_sent ? Stage::kReadTouched : Stage::kWrite;
       return;
     case Outcome::kDenied:
@@ -318,7 +327,7 @@ void Transaction::wrote(const CommandDone& done, Instant now) {
       delayed_until_ = now + kDelayLimit;
       break;
     case Outcome::kBusy:
-      repeat_later(now);
+      write_later(now);
       break;
     case Outcome::kUnknown:
       // The switch may still be at it: what is read too early may change afterwards.
@@ -340,15 +349,17 @@ void Transaction::wrote(const CommandDone& done, Instant now) {
 
 void Transaction::denied(const Denial& denial, Instant now) {
   const Fault refused{PairOutcome::kRefused, denial.describe()};
-  if (worth_repeating(denial)) {
-    return repeat_later(now);
+  if (is_worth_repeating(denial)) {
+    return write_later(now);
   }
   if (is_privilege(denial)) {
     give_up_on(plan_.remove, /*create=*/false, refused);
-    give_up_on(plan_.add, /*create=*/true, refused);
-    return failed_.clear();  // no circuit's fault
+    return give_up_on(plan_.add, /*create=*/true, refused);
   }
   if (batch_.changes.size() == 1) {
+    if (batch_.create) {
+      failed_.insert(batch_.changes.front().circuit);
+    }
     return give_up_on(batch_.changes, batch_.create, refused);
   }
   // One bad pair may have spoiled the whole command: halve it until the pair is found.
@@ -361,9 +372,7 @@ void Transaction::denied(const Denial& denial, Instant now) {
 void Transaction::give_up_on(const std::vector<Change>& changes, bool create, const Fault& fault) {
   for (const Change& change : changes) {
     faults_.try_emplace(change.circuit, fault);
-    if (create) {
-      failed_.insert(change.circuit);
-    } else {
+    if (!create) {
       keep_.push_back(change.circuit);
     }
   }
@@ -422,6 +431,9 @@ bool Transaction::give_up_on_repeated() {
             {unanswered_ ? PairOutcome::kUnknown : PairOutcome::kRefused,
              fmt::format("sent {} times, the last time {}, but the switch {} it", attempts,
                          last_answer_[change.circuit], create ? "does not hold" : "still holds")});
+        if (create && last_answer_[change.circuit] == name_of(Outcome::kCompleted)) {
+          failed_.insert(change.circuit);
+        }
         gave_up = true;
       }
     }

@@ -56,8 +56,10 @@ class Transaction {
   // CHECK: the last one was answered.
   std::optional<Ask> next(Instant now);
   void answer(const CommandDone& done, Instant now);
-  // What was read may have changed meanwhile. After the answer to what was asked.
-  void session_lost();
+  // What was read may have changed meanwhile: the session was lost, or events were.
+  void doubt();
+  // Ends it: this switch must not be written to.
+  void refuse(const std::string& why, Instant now);
   // Gives up at the deadline; goes on without a session where none is needed.
   void tick(Instant now);
   // When to call tick() and, if there is a session to ask, next().
@@ -108,9 +110,11 @@ class Transaction {
   void read_touched(const CommandDone& done, Instant now);
   void read_shutters(const CommandDone& done, Instant now);
   void read_power(const CommandDone& done, Instant now);
+  bool cannot_be_read(const CommandDone& done) const;
   // False: the read is repeated, or everything ended.
   bool usable(const CommandDone& done, Instant now);
   void repeat_later(Instant now);
+  void write_later(Instant now);
 
   void plan();
   void plan_again(Instant now);
@@ -145,6 +149,8 @@ class Transaction {
   std::string last_asked_;
   Instant asked_at_;
   int repeats_ = 0;
+  int write_pauses_ = 0;
+  bool doubted_ = false;
 
   Readings readings_;
   bool has_read_ = false;

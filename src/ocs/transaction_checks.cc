@@ -24,7 +24,7 @@ std::vector<Circuit> Transaction::present_circuits() const {
     return view.circuits;
   }
   std::vector<Circuit> present;
-  for (const Circuit& circuit : still_wanted()) {
+  for (const Circuit& circuit : job_.wanted) {
     if (view.has(circuit)) {
       present.push_back(circuit);
     }
@@ -37,6 +37,13 @@ void Transaction::start_checks(Instant now) {
   stage_ = Stage::kShutters;
 }
 
+// A model without shutters or monitors refuses; what it says may also be in a shape that nobody
+// knows. Then the report says that it was not checked.
+bool Transaction::cannot_be_read(const CommandDone& done) const {
+  return (done.outcome == Outcome::kDenied && !is_worth_repeating(done.denial)) ||
+         (done.outcome == Outcome::kCompleted && repeats_ >= kUselessAnswers);
+}
+
 void Transaction::read_shutters(const CommandDone& done, Instant now) {
   if (done.outcome == Outcome::kCompleted) {
     const auto shutters = parse_shutters(done.lines, region_.switch_size());
@@ -47,8 +54,7 @@ void Transaction::read_shutters(const CommandDone& done, Instant now) {
       return go_on_after_shutters(now);
     }
   }
-  // A model without them refuses; what cannot be read is reported as not checked.
-  if (done.outcome == Outcome::kDenied || repeats_ >= kUselessAnswers) {
+  if (cannot_be_read(done)) {
     return go_on_after_shutters(now);
   }
   repeat_later(now);
@@ -64,14 +70,12 @@ void Transaction::read_power(const CommandDone& done, Instant now) {
     const auto power = parse_power(done.lines, region_.switch_size());
     if (power.ok()) {
       for (const PortPower& reading : *power) {
-        if (reading.dbm.has_value()) {
-          readings_.dbm[reading.port] = *reading.dbm;
-        }
+        readings_.dbm[reading.port] = reading.dbm;
       }
       return go_on_after_power(now);
     }
   }
-  if (done.outcome == Outcome::kDenied || repeats_ >= kUselessAnswers) {
+  if (cannot_be_read(done)) {
     return go_on_after_power(now);
   }
   repeat_later(now);
@@ -111,7 +115,7 @@ void Transaction::check_carriers(Instant now) {
     return;
   }
   checks_ = std::move(linked);
-  if (!to_confirm_ || !job_.change) {
+  if (!to_confirm_) {
     return finish(now);
   }
   known_ = false;
@@ -222,10 +226,14 @@ CircuitReport Transaction::report_on(Circuit circuit, bool wanted, const SwitchV
   CircuitReport report;
   report.circuit = circuit;
   report.wanted = wanted;
-  const bool present = view.has(circuit);
+  const bool half = std::any_of(view.halves.begin(), view.halves.end(),
+                                [&](const HalfCircuit& h) { return h.circuit == circuit; });
+  const bool present = view.has(circuit) || (!wanted && half);
   report.changed = known_ && present != (whole_.count(circuit) > 0);
   const auto fault = faults_.find(circuit);
-  if (fault != faults_.end()) {
+  // What was given up may have come true all the same, late.
+  const bool as_asked = known_ && present == wanted;
+  if (fault != faults_.end() && !as_asked) {
     report.outcome = fault->second.outcome;
     report.message = fault->second.message;
   } else {
