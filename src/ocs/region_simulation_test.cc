@@ -26,6 +26,7 @@ using std::chrono::seconds;
 
 constexpr Duration kStep = milliseconds(250);  // between two chances of a fault
 constexpr int kSteps = 120;
+constexpr Duration kRebootTime = seconds(5);
 constexpr Instant kLongAgo{std::chrono::hours(-1)};
 constexpr const char* kAddress = "switch:3082";
 
@@ -122,7 +123,7 @@ class Simulation {
     repeated_pages_ = options.knobs.continuation == Continuation::kRepeat;
     boots_dark_ = options.knobs.boot == BootMode::kDark;
     options.knobs.page_lines = static_cast<int32_t>(random_.below(4));
-    options.knobs.reboot_time = seconds(5);
+    options.knobs.reboot_time = kRebootTime;
     return options;
   }
 
@@ -164,6 +165,7 @@ class Simulation {
     }
     arm("reboot", [this] {
       last_outside_ = loop_.now();
+      last_reboot_ = loop_.now();
       control("reboot");
     });
     arm("drop after", [this] { control("drop after " + std::to_string(random_.below(300))); });
@@ -316,7 +318,8 @@ class Simulation {
       EXPECT_TRUE(used.insert(patch.ingress).second) << "two partners";
       EXPECT_TRUE(used.insert(patch.egress).second) << "two partners";
     }
-    const bool dark_boot = boots_dark_ && emulated_.counters().reboots > 0;
+    const bool booting = loop_.now() <= last_reboot_ + kRebootTime;
+    const bool dark_boot = booting || (boots_dark_ && emulated_.counters().reboots > 0);
     for (const Patch& patch : strangers_) {
       EXPECT_TRUE(dark_boot || present.count(patch) > 0) << "somebody else's patch is gone";
     }
@@ -388,6 +391,7 @@ class Simulation {
   const Region region_;
   bool repeated_pages_ = false;
   bool boots_dark_ = false;
+  Instant last_reboot_ = kLongAgo;
   EmulatedSwitch emulated_;
   net::MemoryNetwork network_;
   std::set<Patch> strangers_;
