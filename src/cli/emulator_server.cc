@@ -59,7 +59,14 @@ EmulatorServer::EmulatorServer(net::AsioLoop& loop, ocs::EmulatorOptions options
       nics_(std::move(nics)),
       link_(loop, emulated_, [this] { write_carriers(); }) {}
 
-EmulatorServer::~EmulatorServer() = default;
+EmulatorServer::~EmulatorServer() {
+  if (sysfs_ && !failure_) {
+    for (const NamedNic& nic : nics_) {
+      const Status ignored = sysfs_->set_carrier(nic.interface, false);  // nothing is lit any more
+      (void)ignored;
+    }
+  }
+}
 
 Status EmulatorServer::start(const Places& places) {
   control_door_ = std::make_unique<ControlDoor>(*this);

@@ -1,9 +1,11 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "net/standard_descriptors.h"
 
 // NOLINTNEXTLINE(bugprone-exception-escape): one that gets here is our bug, and ends loudly
 int main(int argc, char** argv) {
+  mixnet::net::open_standard_descriptors();
   using mixnet::cli::Outcome;
   CLI::App app{"MixNet: design, simulate and run networks for mixture-of-experts models", "mixnet"};
   app.require_subcommand(1);

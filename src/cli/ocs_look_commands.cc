@@ -68,7 +68,7 @@ int run_diff(const RegionOptions& options) {
     } else {
       print_text(diff_text(*topology));
     }
-    return show(*topology, all_agree(*topology));
+    return show(*topology, topology->settled() && all_agree(*topology));
   };
   return run_region_task(options, task);
 }

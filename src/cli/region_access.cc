@@ -32,6 +32,12 @@ Result<std::unique_ptr<RegionAccess>> open_region(const daemon::RegionConfig& co
 }
 
 std::optional<std::string> session_trouble(const region::v1::Topology& topology) {
+  for (const region::v1::Alarm& alarm : topology.alarms()) {
+    // A switch of another size than that of the region: nothing on it means anything here.
+    if (alarm.kind() == name_of(ocs::AlarmKind::kSwitch) && alarm.subject() == "size") {
+      return alarm.message();
+    }
+  }
   if (topology.connected()) {
     return std::nullopt;
   }

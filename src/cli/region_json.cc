@@ -96,6 +96,7 @@ Json status_json(const StatusView& view) {
 
 Json diff_json(const v1::Topology& topology) {
   Json object = {{"region", topology.region()},
+                 {"settled", topology.settled()},
                  {"differences", Json::array()},
                  {"foreign", foreign_json(topology)}};
   for (const v1::CircuitState& circuit : topology.circuits()) {

@@ -58,9 +58,10 @@ class Daemon::Impl {
   const JsonLog& log_;
   TopologyFeed feed_;
   RegionMetrics metrics_;
+  // Destroyed last: it takes its time, and nobody is to wait for the lock or the journal.
+  std::unique_ptr<prometheus::Exposer> exposer_;
   std::unique_ptr<RegionEngine> engine_;
   std::unique_ptr<RegionService> service_;
-  std::unique_ptr<prometheus::Exposer> exposer_;
   std::unique_ptr<GrpcListener> listener_;
   std::thread thread_;  // of the loop
   bool publish_is_due_ = false;

@@ -11,6 +11,7 @@
 #include "daemon/grpc_log.h"
 #include "daemon/json_log.h"
 #include "daemon/region_config.h"
+#include "net/standard_descriptors.h"
 
 namespace mixnet::daemon {
 namespace {
@@ -92,6 +93,7 @@ int main_of(const Options& options) {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): one that gets here is our bug, and ends loudly
 int main(int argc, char** argv) {
+  mixnet::net::open_standard_descriptors();
   CLI::App app{"The controller of one MixNet region: it keeps the circuits of an optical switch",
                "mixnetd"};
   mixnet::daemon::Options options;

@@ -12,7 +12,7 @@ namespace mixnet::ocs {
 // The alarms that stand, one per kind and subject, and what changed since it was last asked.
 class AlarmBook {
  public:
-  static constexpr std::size_t kMostAlarms = 10'000;
+  static constexpr std::size_t kMostAlarms = 1'000;
 
   // Raises the alarm, or renews the message of one that stands.
   void raise(AlarmKind kind, const std::string& subject, const std::string& message, Instant now);

@@ -15,6 +15,8 @@ namespace {
 
 constexpr Duration kMostResumePause = std::chrono::minutes(1);
 constexpr const char* kSizeAlarm = "size";
+constexpr Duration kReportWindow = std::chrono::seconds(10);
+constexpr int kMostReports = 100;  // in that time
 
 }  // namespace
 
@@ -195,7 +197,7 @@ void RegionController::handle(AutonomousEvent& event, Instant now) {
     case SwitchEvent::Kind::kEvent:
       break;
   }
-  events_.push_back(Notice{fmt::format("the switch reports: {}", read.text)});
+  note_report(read.text, now);
   look_soon(now);
 }
 
@@ -211,6 +213,22 @@ void RegionController::handle(SessionLost& event, Instant now) {
   doubt();
   state_.session_went(event.message, now);
   events_.push_back(Notice{event.message});
+}
+
+// A switch that reports without end must not fill a log.
+void RegionController::note_report(const std::string& text, Instant now) {
+  if (now >= reports_since_ + kReportWindow) {
+    if (reports_ > kMostReports) {
+      events_.push_back(
+          Notice{fmt::format("the switch reported {} more times in {} s", reports_ - kMostReports,
+                             kReportWindow / std::chrono::seconds(1))});
+    }
+    reports_since_ = now;
+    reports_ = 0;
+  }
+  if (++reports_ <= kMostReports) {
+    events_.push_back(Notice{fmt::format("the switch reports: {}", text)});
+  }
 }
 
 // What was read may be old.

@@ -108,6 +108,7 @@ class RegionController {
   void compare_size(const CommandDone& done, Instant now);
   void take_alarms(const CommandDone& done, Instant now);
   void introduce(const CommandDone& done, Instant now);
+  void note_report(const std::string& text, Instant now);
   void doubt();
   void look_soon(Instant now);
 
@@ -143,6 +144,8 @@ class RegionController {
   std::string unreadable_journal_;
   std::string wrong_size_;
   bool look_soon_ = false;
+  Instant reports_since_;
+  int reports_ = 0;
   bool stopping_ = false;
 
   std::deque<Request> waiting_;

@@ -84,7 +84,7 @@ std::set<Circuit> RegionState::relinking(Instant now) const {
 void RegionState::absorb(const Transaction& transaction, Instant now) {
   stale_ = true;
   if (transaction.job().change) {
-    absorb_intent(transaction, now);
+    absorb_intent(transaction);
     count_failures(transaction, now);
   }
   if (!transaction.journal_error().empty()) {
@@ -102,7 +102,7 @@ void RegionState::absorb(const Transaction& transaction, Instant now) {
   }
 }
 
-void RegionState::absorb_intent(const Transaction& transaction, Instant now) {
+void RegionState::absorb_intent(const Transaction& transaction) {
   const ApplyReport& report = transaction.report();
   if (report.id == 0) {
     return;  // nothing was begun: what was wanted before still is
@@ -123,7 +123,7 @@ void RegionState::absorb_intent(const Transaction& transaction, Instant now) {
       known_absent_.insert(circuit.circuit);
     }
     if (circuit.changed) {
-      changed_at_[circuit.circuit] = now;
+      changed_at_[circuit.circuit] = transaction.wrote_at();
     }
   }
   if (settled_) {

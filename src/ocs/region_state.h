@@ -57,7 +57,7 @@ class RegionState {
   };
 
   void absorb_readings(const Transaction& transaction);
-  void absorb_intent(const Transaction& transaction, Instant now);
+  void absorb_intent(const Transaction& transaction);
   void count_failures(const Transaction& transaction, Instant now);
   void raise_alarms(Instant now);
   void raise_drift_alarms(const SwitchView& view, Instant now);

@@ -65,6 +65,7 @@ void Tl1Session::connected(Instant now) {
   decoder_ = Tl1Decoder(options_.limits);
   output_.clear();
   last_atag_.reset();
+  last_table_ = {};
   logged_in_again_ = false;
   start_login(now);
 }
@@ -231,6 +232,13 @@ void Tl1Session::handle(Response response, Instant now) {
   const bool unread = current_ && response.ctag == "0" && overdue_.empty() &&
                       response.completion == Completion::kDenied;
   if (!named && !unread) {
+    if (is_another_page(response)) {
+      end_session(
+          fmt::format("{} sends the pages of a table as complete answers, and the first was "
+                      "taken for all of it: set page_grace, such as 200 ms",
+                      options_.peer));
+      return;
+    }
     count_stray(response.ctag, now);
     return;
   }
@@ -290,6 +298,13 @@ void Tl1Session::count_stray(const std::string& ctag, Instant now) {
   } else {
     ++counters_.foreign_answers;
   }
+}
+
+// Of the table that was read last? A repetition of the same answer is none.
+bool Tl1Session::is_another_page(const Response& response) const {
+  return options_.page_grace == Duration::zero() && !last_table_.ctag.empty() &&
+         response.ctag == last_table_.ctag && response.completion == Completion::kCompleted &&
+         !response.lines.empty() && response.lines.front() != last_table_.first_line;
 }
 
 void Tl1Session::finish_response(const Response& response, Instant now) {
@@ -450,6 +465,9 @@ void Tl1Session::complete(Outcome outcome, Denial denial, std::string message) {
     done.ticket = current_->ticket;
     done.command = std::move(current_->command);
     done.outcome = outcome;
+    if (outcome == Outcome::kCompleted && is_read(done.command) && !current_->lines.empty()) {
+      last_table_ = {text_of(done.command.ctag), current_->lines.front()};
+    }
     if (outcome != Outcome::kUnknown) {
       done.lines = std::move(current_->lines);
     }

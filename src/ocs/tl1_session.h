@@ -170,6 +170,7 @@ class Tl1Session {
   void handle(Autonomous message, Instant now);
   void handle(ProtocolError error, Instant now);
   void count_stray(const std::string& ctag, Instant now);
+  bool is_another_page(const Response& response) const;
   void finish_response(const Response& response, Instant now);
   void finish_login(const Response& response, Instant now);
 
@@ -205,6 +206,12 @@ class Tl1Session {
   std::optional<uint32_t> last_atag_;
   Ticket last_ticket_ = 0;
   Ctag last_ctag_;
+  // What tells another page of a table from a repetition.
+  struct Table {
+    std::string ctag;
+    TextLine first_line;
+  };
+  Table last_table_;
   SessionCounters counters_;
 };
 

@@ -291,7 +291,7 @@ void Transaction::read_all(const CommandDone& done, Instant now) {
     return start_checks(now);
   }
   if (!begin_writing()) {
-    return end_early(fmt::format("the journal cannot be written: {}", journal_error_), now);
+    return refuse(fmt::format("the journal cannot be written: {}", journal_error_), now);
   }
   plan_again(now);
 }
@@ -308,6 +308,7 @@ void Transaction::keep_unexpected(const SwitchView& view) {
 
 void Transaction::wrote(const CommandDone& done, Instant now) {
   report_.switching += now - asked_at_;
+  wrote_at_ = now;
   const bool all_sent = removed_ == plan_.remove.size() && added_ == plan_.add.size();
   unanswered_ = done.outcome == Outcome::kUnknown;
   for (const Change& change : batch_.changes) {

@@ -78,6 +78,8 @@ class Transaction {
   const Job& job() const { return job_; }
   // Everything that was to be known is known; nothing is left to resume.
   bool settled() const;
+  // When the last write was answered.
+  Instant wrote_at() const { return wrote_at_; }
   // Had the NICs all the time that was given to them?
   bool waited_for_carriers() const { return !carrier_wait_cut_; }
   // The switch was asked for these, and could not.
@@ -148,6 +150,7 @@ class Transaction {
   bool asked_ = false;
   std::string last_asked_;
   Instant asked_at_;
+  Instant wrote_at_;
   int repeats_ = 0;
   int write_pauses_ = 0;
   bool doubted_ = false;

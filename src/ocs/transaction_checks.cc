@@ -232,7 +232,7 @@ CircuitReport Transaction::report_on(Circuit circuit, bool wanted, const SwitchV
   report.changed = known_ && present != (whole_.count(circuit) > 0);
   const auto fault = faults_.find(circuit);
   // What was given up may have come true all the same, late.
-  const bool as_asked = known_ && present == wanted;
+  const bool as_asked = known_ && present == wanted && (!wanted || checks_.count(circuit) > 0);
   if (fault != faults_.end() && !as_asked) {
     report.outcome = fault->second.outcome;
     report.message = fault->second.message;
@@ -273,6 +273,9 @@ PairOutcome Transaction::outcome_without_fault(CircuitReport& report, bool prese
   }
   report.step = check->second.step;
   report.message = check->second.message;
+  if (!check->second.passed && report.step == CheckStep::kCarrier && carrier_wait_cut_) {
+    report.message += "; the deadline left it no more time";
+  }
   return check->second.passed ? PairOutcome::kVerified : PairOutcome::kDark;
 }
 
