@@ -262,6 +262,36 @@ TEST(RegionController, WorksUnderEveryKnob) {
   }
 }
 
+// Without page_grace the first page of such a switch would pass for the whole table.
+TEST(RegionController, WritesNothingWhileItSeesOnePageOfATable) {
+  ControllerBench bench({.knobs = {"continuation=repeat", "page_lines=1"}});
+  bench.control("foreign 9,19");
+  bench.control("foreign 10,20");
+  ASSERT_TRUE(bench.controller->apply({c(0, 2)}, bench.now).ok());
+  bench.run(seconds(20));
+  EXPECT_EQ(count(bench.sent, "ENT-PATCH"), 0u);
+  ASSERT_TRUE(bench.has_alarm(AlarmKind::kSession));
+  EXPECT_THAT(bench.controller->topology().alarms.front().message, HasSubstr("set page_grace"));
+}
+
+TEST(RegionController, SaysWhyAShutterCouldNotBeRead) {
+  ControllerBench bench;
+  bench.start();
+  bench.apply({c(0, 2)});
+  bench.control("busy 3");
+  EXPECT_TRUE(bench.verify().all_verified()) << "busy is repeated, not taken for a model without";
+}
+
+TEST(RegionController, LeavesTheHalfCircuitOfAnotherWriterAlone) {
+  ControllerBench bench;
+  bench.start();
+  bench.apply({c(0, 2)});
+  bench.control("foreign 2,15");  // NIC 1 to NIC 4, one direction so far
+  const ApplyReport report = bench.apply({c(0, 2), c(1, 6)});
+  EXPECT_EQ(outcome_of(report, c(1, 6)), PairOutcome::kConflict);
+  EXPECT_EQ(bench.emulated.patches().size(), 3u) << "theirs stays";
+}
+
 TEST(RegionController, ResumesAfterACrash) {
   ControllerBench bench;
   bench.start();

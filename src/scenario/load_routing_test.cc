@@ -121,7 +121,8 @@ TEST_F(LoadRouting, MissingFileIsNamed) {
 TEST_F(LoadRouting, EveryExampleLoads) {
   const std::string folder = std::string(MIXNET_SOURCE_DIR) + "/examples";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".toml") {
+    // region.toml describes a live region: the tests of the daemon read it.
+    if (entry.path().extension() != ".toml" || entry.path().filename() == "region.toml") {
       continue;
     }
     const Result<Scenario> s = read_scenario(entry.path().string());

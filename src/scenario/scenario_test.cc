@@ -50,7 +50,8 @@ TEST(Scenario, PrototypeIsReadAsWritten) {
 TEST(Scenario, EveryExampleIsRead) {
   int examples = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kExamples)) {
-    if (entry.path().extension() != ".toml") {
+    // region.toml describes a live region: the tests of the daemon read it.
+    if (entry.path().extension() != ".toml" || entry.path().filename() == "region.toml") {
       continue;
     }
     ++examples;
