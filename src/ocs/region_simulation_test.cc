@@ -431,8 +431,10 @@ void run_seeds(uint64_t first, uint64_t count) {
   }
 }
 
-TEST(RegionSimulation, Seeds0To999) { run_seeds(0, 1000); }
-TEST(RegionSimulation, Seeds1000To1999) { run_seeds(1000, 1000); }
+TEST(RegionSimulation, Seeds0To499) { run_seeds(0, 500); }
+TEST(RegionSimulation, Seeds500To999) { run_seeds(500, 500); }
+TEST(RegionSimulation, Seeds1000To1499) { run_seeds(1000, 500); }
+TEST(RegionSimulation, Seeds1500To1999) { run_seeds(1500, 500); }
 
 }  // namespace
 }  // namespace mixnet::ocs
