@@ -16,4 +16,9 @@ struct MonotonicClock {
 using Instant = MonotonicClock::time_point;
 using Duration = MonotonicClock::duration;
 
+// For texts and metrics.
+constexpr double seconds_of(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
 }  // namespace mixnet

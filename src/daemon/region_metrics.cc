@@ -33,8 +33,6 @@ constexpr ocs::AlarmKind kAlarmKinds[] = {
     ocs::AlarmKind::kShutter,     ocs::AlarmKind::kQuarantine,  ocs::AlarmKind::kSwitch,
     ocs::AlarmKind::kEventsLost,  ocs::AlarmKind::kJournal};
 
-double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 void grow(Counter& counter, uint64_t& before, uint64_t now) {
   counter.Increment(static_cast<double>(now >= before ? now - before : now));
   before = now;

@@ -39,10 +39,6 @@ void AlarmBook::replace(AlarmKind kind, const std::map<std::string, std::string>
   }
 }
 
-bool AlarmBook::stands(AlarmKind kind, const std::string& subject) const {
-  return alarms_.count({kind, subject}) > 0;
-}
-
 std::vector<Alarm> AlarmBook::all() const {
   std::vector<Alarm> all;
   for (const auto& [key, alarm] : alarms_) {

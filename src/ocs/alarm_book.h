@@ -20,7 +20,6 @@ class AlarmBook {
   // Exactly these stand for `kind` from now on: subject -> message.
   void replace(AlarmKind kind, const std::map<std::string, std::string>& alarms, Instant now);
 
-  bool stands(AlarmKind kind, const std::string& subject) const;
   std::vector<Alarm> all() const;  // in order of (kind, subject)
 
   // Since the last take_changed()?

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace mixnet::ocs {
 namespace {
@@ -106,6 +107,27 @@ std::vector<Circuit> unexpected_circuits(const SwitchView& view,
     return contains(expected, circuit) || contains(wanted, circuit);
   });
   return there;
+}
+
+std::map<Circuit, std::string> unusable_circuits(const std::vector<Circuit>& wanted,
+                                                 const std::map<NicId, std::string>& unusable) {
+  std::map<Circuit, std::string> found;
+  for (const Circuit& circuit : wanted) {
+    for (const NicId nic : {circuit.a, circuit.b}) {
+      if (const auto why = unusable.find(nic); why != unusable.end()) {
+        found.emplace(circuit, why->second);
+      }
+    }
+  }
+  return found;
+}
+
+PatchSet patches_of(const Region& region, const std::vector<Change>& changes) {
+  std::vector<Patch> patches;
+  for (const Change& change : changes) {
+    patches.insert(patches.end(), change.patches.begin(), change.patches.end());
+  }
+  return PatchSet::make(region.owned(), std::move(patches)).value();
 }
 
 }  // namespace mixnet::ocs

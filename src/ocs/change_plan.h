@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,5 +43,12 @@ ChangePlan plan_change(const Region& region, const std::vector<Patch>& patches,
 std::vector<Circuit> unexpected_circuits(const SwitchView& view,
                                          const std::vector<Circuit>& expected,
                                          const std::vector<Circuit>& wanted);
+
+// Of `wanted`, those with a NIC that is not to be used, and why.
+std::map<Circuit, std::string> unusable_circuits(const std::vector<Circuit>& wanted,
+                                                 const std::map<NicId, std::string>& unusable);
+
+// What one command is to remove or create. CHECK: changes of a plan, at least one.
+PatchSet patches_of(const Region& region, const std::vector<Change>& changes);
 
 }  // namespace mixnet::ocs

@@ -7,31 +7,15 @@
 #include <numeric>
 
 #include "core/random.h"
+#include "ocs/controller_test_support.h"
 
 namespace mixnet::ocs {
 namespace {
 
-// `servers` of two NICs each on an N x N switch with `spare` ports on either side that are not
-// ours. NIC k has tx = k + 1 and rx = N + k + 1.
-Region region_of(int servers, int spare) {
-  const int half = 2 * servers + spare;
-  std::vector<std::string> names;
-  std::vector<Nic> nics;
-  for (int s = 0; s < servers; ++s) {
-    names.push_back("s" + std::to_string(s));
-    for (int k = 0; k < 2; ++k) {
-      const int port = 2 * s + k + 1;
-      nics.push_back({names.back() + "/n" + std::to_string(k), s, "n" + std::to_string(k),
-                      PortId(port), PortId(half + port)});
-    }
-  }
-  return Region::make({half, half}, names, nics).value();
-}
-
-Circuit circuit(int a, int b) { return circuit_between(NicId(a), NicId(b)); }
+Circuit circuit(int a, int b) { return test_circuit(a, b); }
 
 TEST(SwitchView, TellsCircuitsHalvesAndForeignPatches) {
-  const Region region = region_of(3, 2);  // ports 1-8 and 9-16; ours 1-6 and 9-14
+  const Region region = test_region(3, 2);  // ports 1-8 and 9-16; ours 1-6 and 9-14
   const std::vector<Patch> patches = {{PortId(1), PortId(11)},
                                       {PortId(3), PortId(9)},   // both ways between NIC 0 and NIC 2
                                       {PortId(5), PortId(10)},  // NIC 4 -> NIC 1 only
@@ -57,7 +41,7 @@ TEST(SwitchView, ReadsAnyToAnySwitchesByTheirFibres) {
 }
 
 TEST(ChangePlan, SwitchesOnlyTheDifference) {
-  const Region region = region_of(4, 0);
+  const Region region = test_region(4, 0);
   std::vector<Patch> patches = region.patches_of(circuit(0, 2));
   for (const Patch& patch : region.patches_of(circuit(1, 4))) {
     patches.push_back(patch);
@@ -69,7 +53,7 @@ TEST(ChangePlan, SwitchesOnlyTheDifference) {
 }
 
 TEST(ChangePlan, CompletesAHalfCircuit) {
-  const Region region = region_of(2, 0);
+  const Region region = test_region(2, 0);
   const std::vector<Patch> both = region.patches_of(circuit(0, 2));
   const ChangePlan plan = plan_change(region, {both[1]}, {circuit(0, 2)}, {});
   EXPECT_TRUE(plan.remove.empty());
@@ -77,7 +61,7 @@ TEST(ChangePlan, CompletesAHalfCircuit) {
 }
 
 TEST(ChangePlan, NamesWhatIsInTheWay) {
-  const Region region = region_of(2, 1);  // 1-5, 6-10; port 5 and 10 are not ours
+  const Region region = test_region(2, 1);  // 1-5, 6-10; port 5 and 10 are not ours
   const ChangePlan plan = plan_change(region, {{PortId(5), PortId(6)}}, {circuit(0, 2)}, {});
   EXPECT_TRUE(plan.empty());
   ASSERT_EQ(plan.blocked.size(), 1u);
@@ -88,7 +72,7 @@ TEST(ChangePlan, NamesWhatIsInTheWay) {
 class ChangePlanProperty {
  public:
   explicit ChangePlanProperty(uint64_t seed)
-      : random_(seed, "change plan"), region_(region_of(4, 2)) {}
+      : random_(seed, "change plan"), region_(test_region(4, 2)) {}
 
   void run();
 

@@ -1,9 +1,7 @@
 #include "ocs/change_preview.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "core/check.h"
 #include "ocs/change_plan.h"
 #include "ocs/switch_operations.h"
 #include "ocs/switch_view.h"
@@ -18,11 +16,10 @@ void add_commands(const Region& region, const ControllerOptions& options,
                   std::vector<std::string>& commands) {
   const std::size_t limit = batch_limit(options);
   for (std::size_t first = 0; first < changes.size(); first += limit) {
-    std::vector<Patch> patches;
-    for (std::size_t i = first; i < std::min(first + limit, changes.size()); ++i) {
-      patches.insert(patches.end(), changes[i].patches.begin(), changes[i].patches.end());
-    }
-    Command built = command(PatchSet::make(region.owned(), std::move(patches)).value());
+    const auto begin = changes.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::size_t count = std::min(limit, changes.size() - first);
+    Command built =
+        command(patches_of(region, {begin, begin + static_cast<std::ptrdiff_t>(count)}));
     built.tid = options.session.login.tid;
     built.ctag = Ctag{static_cast<int32_t>(commands.size()) + 1};
     const Result<std::string> text = encode(built);
@@ -36,17 +33,12 @@ ChangePreview preview_of(const Region& region, const ControllerOptions& options,
                          const Transaction::Job& job, const std::vector<Patch>& patches) {
   ChangePreview preview;
   std::vector<Circuit> keep;
-  std::vector<Circuit> wanted;
-  for (const Circuit& circuit : job.wanted) {
-    const auto a = job.unusable.find(circuit.a);
-    const auto b = job.unusable.find(circuit.b);
-    if (a == job.unusable.end() && b == job.unusable.end()) {
-      wanted.push_back(circuit);
-      continue;
-    }
+  std::vector<Circuit> wanted = job.wanted;
+  for (const auto& [circuit, why] : unusable_circuits(job.wanted, job.unusable)) {
+    std::erase(wanted, circuit);
     keep.push_back(circuit);
-    preview.blocked.push_back({circuit, true, false, PairOutcome::kRefused, CheckStep::kPatch,
-                               (a == job.unusable.end() ? b : a)->second});
+    preview.blocked.push_back(
+        {circuit, true, false, PairOutcome::kRefused, CheckStep::kPatch, why});
   }
   if (job.expected.has_value()) {
     const std::vector<Circuit> unexpected =

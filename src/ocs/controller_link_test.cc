@@ -10,6 +10,7 @@
 
 #include "net/memory_network.h"
 #include "net/simulated_loop.h"
+#include "ocs/controller_test_support.h"
 #include "ocs/emulated_switch.h"
 #include "ocs/emulator_link.h"
 
@@ -18,27 +19,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-class MemoryJournal final : public Journal {
- public:
-  Result<std::optional<Intent>> last_intent() override { return last_; }
-  Result<bool> last_is_settled() override { return settled_; }
-  Result<TransactionId> begin(
-      const std::vector<std::pair<std::string, std::string>>& circuits) override {
-    last_ = Intent{last_ ? last_->id + 1 : 1, circuits};
-    settled_ = false;
-    return last_->id;
-  }
-  Status note(TransactionId /*id*/, const std::string& /*text*/) override { return {}; }
-  Status settle(TransactionId /*id*/, const std::string& /*summary*/) override {
-    settled_ = true;
-    return {};
-  }
-
- private:
-  std::optional<Intent> last_;
-  bool settled_ = true;
-};
 
 Region small_region() {
   std::vector<Nic> nics;

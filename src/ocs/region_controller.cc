@@ -328,8 +328,6 @@ void RegionController::start(const Request& request, Instant now) {
   job.expected = state_.expected();
   job.unusable = state_.unusable();
   job.relinking = state_.relinking(now);
-  job.wait_for_light = request.change;
-  job.carrier_wait = request.change ? options_.carrier_deadline : Duration::zero();
   current_request_ = request;
   ticket_ = 0;
   current_ = std::make_unique<Transaction>(region_, options_, journal_, probe_, std::move(job),
@@ -343,8 +341,6 @@ void RegionController::start_resume(Instant now) {
   job.wanted = state_.intended();
   job.unusable = state_.unusable();
   job.relinking = state_.relinking(now);
-  job.carrier_wait = options_.carrier_deadline;
-  job.resume = true;
   job.id = *state_.intent();
   current_request_ = Request{0, true, {}, now};
   ticket_ = 0;

@@ -355,6 +355,15 @@ TEST(RegionController, RefusesASwitchOfAnotherSize) {
   EXPECT_THAT(request.error().message, HasSubstr("32x32"));
 }
 
+TEST(RegionController, ResumesNothingOnASwitchOfAnotherSize) {
+  ControllerBench bench({.size = SwitchSize{32, 32}});
+  ASSERT_TRUE(bench.journal.begin({{"s0/n0", "s1/n0"}}).ok());  // and a crash
+  bench.restart();
+  bench.run(seconds(30));
+  EXPECT_EQ(count(bench.sent, "ENT-PATCH"), 0u);
+  EXPECT_FALSE(bench.journal.settled);
+}
+
 TEST(RegionController, PreviewsTheExactCommands) {
   ControllerBench bench;
   bench.start();

@@ -14,8 +14,6 @@ bool contains(const std::vector<Circuit>& sorted, Circuit circuit) {
   return std::binary_search(sorted.begin(), sorted.end(), circuit);
 }
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 bool same_alarms(const std::vector<Alarm>& a, const std::vector<Alarm>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Alarm& x, const Alarm& y) {
     return x.kind == y.kind && x.subject == y.subject;
@@ -161,7 +159,7 @@ void RegionState::count_failures(const Transaction& transaction, Instant now) {
                            fmt::format("{} failed {} times in a row and is not used for {:.0f} s; "
                                        "the last time: {}",
                                        region_.nic(nic).name, options_.failures_to_quarantine,
-                                       seconds(options_.quarantine), report.message),
+                                       seconds_of(options_.quarantine), report.message),
                            port};
     }
   }
@@ -190,10 +188,9 @@ void RegionState::absorb_readings(const Transaction& transaction) {
 }
 
 void RegionState::tick(Instant now) {
-  if (quarantined_.empty() && !std::exchange(had_quarantine_, false)) {
+  if (quarantined_.empty()) {
     return;
   }
-  had_quarantine_ = !quarantined_.empty();
   std::map<std::string, std::string> standing;
   for (auto entry = quarantined_.begin(); entry != quarantined_.end();) {
     const Quarantine& quarantine = entry->second;

@@ -76,7 +76,6 @@ class RegionState {
   std::map<Circuit, Instant> changed_at_;
   std::map<NicId, int> failures_;
   std::map<NicId, Quarantine> quarantined_;
-  bool had_quarantine_ = false;  // at the last tick
   bool connected_ = false;
   std::string switch_name_;
   std::string switch_model_;

@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t kRetiredTags = 32;
 constexpr uint32_t kLastAtag = 65'535;
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 bool is_read(const Command& command) {
   return equal_ignoring_case(std::string_view(command.verb).substr(0, 5), "RTRV-");
 }
@@ -447,7 +445,7 @@ std::string Tl1Session::waited_for(const Pending& pending, Duration waited) cons
                      : pending.pages > 0       ? "the next page of the answer"
                      : pending.acknowledged    ? "the answer behind the acknowledgement"
                                                : "an answer";
-  return fmt::format("waited {:.3f} s for {} of {} to {}", seconds(waited), what, options_.peer,
+  return fmt::format("waited {:.3f} s for {} of {} to {}", seconds_of(waited), what, options_.peer,
                      pending.description);
 }
 

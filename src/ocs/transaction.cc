@@ -26,14 +26,6 @@ bool is_privilege(const Denial& denial) {
   });
 }
 
-std::vector<Patch> patches_in(const std::vector<Change>& changes) {
-  std::vector<Patch> patches;
-  for (const Change& change : changes) {
-    patches.insert(patches.end(), change.patches.begin(), change.patches.end());
-  }
-  return patches;
-}
-
 // Replaces what was known of `ports` by what was read.
 void merge(std::vector<Patch>& patches, const std::set<PortId>& ports,
            const std::vector<Patch>& read) {
@@ -61,23 +53,16 @@ Transaction::Transaction(const Region& region, const ControllerOptions& options,
       deadline_(now + options.transaction_deadline),
       batch_limit_(batch_limit(options)) {
   std::sort(job_.wanted.begin(), job_.wanted.end());
-  for (const Circuit& circuit : job_.wanted) {
-    for (const NicId nic : {circuit.a, circuit.b}) {
-      const auto found = job_.unusable.find(nic);
-      if (found != job_.unusable.end() && job_.change) {
-        faults_[circuit] = {PairOutcome::kRefused, found->second};
-        keep_.push_back(circuit);  // as it is, there or not
-      }
+  if (job_.change) {
+    for (const auto& [circuit, why] : unusable_circuits(job_.wanted, job_.unusable)) {
+      faults_[circuit] = {PairOutcome::kRefused, why};
+      keep_.push_back(circuit);  // as it is, there or not
     }
   }
-  std::sort(keep_.begin(), keep_.end());
   if (job_.expected.has_value()) {
     std::sort(job_.expected->begin(), job_.expected->end());
   }
-  if (job_.resume) {
-    report_.id = job_.id;
-    began_ = true;
-  }
+  report_.id = job_.id;
 }
 
 void Transaction::refuse(const std::string& why, Instant now) {
@@ -148,7 +133,7 @@ std::optional<Transaction::Ask> Transaction::ask_about_ports(Command (*command)(
   }
   const bool wanted = stage_ == Stage::kShutters ? options_.check_shutters : options_.check_power;
   if (ports.empty() || !wanted) {
-    stage_ == Stage::kShutters ? go_on_after_shutters(now) : go_on_after_power(now);
+    stage_ == Stage::kShutters ? go_on_after_shutters() : go_on_after_power(now);
     return std::nullopt;
   }
   return ask(command(PortSet::make(region_.owned(), std::move(ports)).value()), kReadDeadlines,
@@ -156,7 +141,7 @@ std::optional<Transaction::Ask> Transaction::ask_about_ports(Command (*command)(
 }
 
 bool Transaction::begin_writing() {
-  if (began_) {
+  if (report_.id != 0) {
     return true;
   }
   std::vector<std::pair<std::string, std::string>> names;
@@ -169,7 +154,6 @@ bool Transaction::begin_writing() {
     return false;
   }
   report_.id = *id;
-  began_ = true;
   return true;
 }
 
@@ -189,11 +173,10 @@ std::optional<Transaction::Ask> Transaction::ask_write(Instant now) {
   const auto first = changes.begin() + static_cast<std::ptrdiff_t>(sent);
   batch_.changes.assign(first, first + static_cast<std::ptrdiff_t>(count));
   sent += count;
-  const auto patches = PatchSet::make(region_.owned(), patches_in(batch_.changes));
-  Command command =
-      batch_.create ? connect_command(patches.value()) : disconnect_command(patches.value());
+  const PatchSet patches = patches_of(region_, batch_.changes);
+  Command command = batch_.create ? connect_command(patches) : disconnect_command(patches);
   std::string text = command.verb;
-  for (const Patch& patch : patches->patches()) {
+  for (const Patch& patch : patches.patches()) {
     text += fmt::format(" {},{}", patch.ingress.value, patch.egress.value);
   }
   if (Status noted = journal_.note(report_.id, text); !noted.ok()) {
@@ -201,10 +184,9 @@ std::optional<Transaction::Ask> Transaction::ask_write(Instant now) {
     end_early(fmt::format("the journal cannot be written: {}", journal_error_), now);
     return std::nullopt;
   }
-  for (const Patch& patch : patches->patches()) {
+  for (const Patch& patch : patches.patches()) {
     touched_.insert({patch.ingress, patch.egress});
   }
-  wrote_ = true;
   known_ = false;
   return ask(std::move(command), kWriteDeadlines, now);
 }
@@ -249,33 +231,35 @@ void Transaction::write_later(Instant now) {
   ++write_pauses_;
 }
 
-bool Transaction::usable(const CommandDone& done, Instant now) {
-  if (done.outcome == Outcome::kCompleted) {
-    return true;
-  }
-  if (done.outcome == Outcome::kDenied &&
-      (!is_worth_repeating(done.denial) || repeats_ >= kUselessReads)) {
-    end_early(fmt::format("the switch refuses {}: {}", done.command.verb, done.denial.describe()),
-              now);
-    return false;
-  }
-  repeat_later(now);
-  return false;
-}
-
-void Transaction::read_all(const CommandDone& done, Instant now) {
-  if (!usable(done, now)) {
-    return;
+std::optional<std::vector<Patch>> Transaction::patches_in(const CommandDone& done, Instant now) {
+  if (done.outcome != Outcome::kCompleted) {
+    if (done.outcome == Outcome::kDenied &&
+        (!is_worth_repeating(done.denial) || repeats_ >= kUselessReads)) {
+      end_early(fmt::format("the switch refuses {}: {}", done.command.verb, done.denial.describe()),
+                now);
+    } else {
+      repeat_later(now);
+    }
+    return std::nullopt;
   }
   Result<std::vector<Patch>> patches = parse_patches(done.lines, region_.switch_size());
   if (!patches.ok()) {
     trouble_ = patches.error().text();  // shown if the deadline passes before a better answer
-    return repeat_later(now);
+    repeat_later(now);
+    return std::nullopt;
   }
   repeats_ = 0;
   trouble_.clear();
-  readings_.patches = std::move(patches).value();
-  std::sort(readings_.patches.begin(), readings_.patches.end());
+  std::sort(patches->begin(), patches->end());
+  return std::move(patches).value();
+}
+
+void Transaction::read_all(const CommandDone& done, Instant now) {
+  std::optional<std::vector<Patch>> patches = patches_in(done, now);
+  if (!patches.has_value()) {
+    return;
+  }
+  readings_.patches = *std::move(patches);
   known_ = true;
   if (!has_read_) {
     has_read_ = true;
@@ -381,16 +365,10 @@ void Transaction::give_up_on(const std::vector<Change>& changes, bool create, co
 }
 
 void Transaction::read_touched(const CommandDone& done, Instant now) {
-  if (!usable(done, now)) {
+  const std::optional<std::vector<Patch>> patches = patches_in(done, now);
+  if (!patches.has_value()) {
     return;
   }
-  const Result<std::vector<Patch>> patches = parse_patches(done.lines, region_.switch_size());
-  if (!patches.ok()) {
-    trouble_ = patches.error().text();
-    return repeat_later(now);
-  }
-  repeats_ = 0;
-  trouble_.clear();
   merge(readings_.patches, touched_, *patches);
   known_ = true;
   if (delayed_until_.has_value() && now < *delayed_until_ &&

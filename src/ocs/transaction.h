@@ -36,12 +36,8 @@ class Transaction {
     // What should be there now; none: not known. Other circuits are somebody else's and stay.
     std::optional<std::vector<Circuit>> expected;
     std::map<NicId, std::string> unusable;  // and why
-    bool wait_for_light = true;
-    // Zero: the carrier of circuits that were just switched is not looked at.
-    Duration carrier_wait{0};
-    std::set<Circuit> relinking;  // were switched shortly before
-    bool resume = false;          // the intent is in the journal already
-    TransactionId id = 0;         // with `resume`
+    std::set<Circuit> relinking;            // were switched shortly before
+    TransactionId id = 0;                   // of an intent that is in the journal already
   };
 
   // The references outlive the transaction.
@@ -113,8 +109,8 @@ class Transaction {
   void read_shutters(const CommandDone& done, Instant now);
   void read_power(const CommandDone& done, Instant now);
   bool cannot_be_read(const CommandDone& done) const;
-  // False: the read is repeated, or everything ended.
-  bool usable(const CommandDone& done, Instant now);
+  // Of the answer to a read; none: it is repeated, or everything ended.
+  std::optional<std::vector<Patch>> patches_in(const CommandDone& done, Instant now);
   void repeat_later(Instant now);
   void write_later(Instant now);
 
@@ -128,7 +124,7 @@ class Transaction {
   void check_carriers(Instant now);
   void confirm(const CommandDone& done, Instant now);
   std::vector<Circuit> present_circuits() const;
-  void go_on_after_shutters(Instant now);
+  void go_on_after_shutters();
   void go_on_after_power(Instant now);
 
   void finish(Instant now);
@@ -157,8 +153,6 @@ class Transaction {
 
   Readings readings_;
   bool has_read_ = false;
-  bool began_ = false;
-  bool wrote_ = false;
   bool known_ = false;         // the readings are younger than the last write
   std::vector<Circuit> keep_;  // are not touched, ascending
   bool other_writer_ = false;

@@ -14,8 +14,6 @@ constexpr Duration kPowerPause = std::chrono::milliseconds(20);
 constexpr Duration kConfirmReserve = std::chrono::seconds(1);  // of the time until the deadline
 constexpr int kUselessAnswers = 3;
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 }  // namespace
 
 std::vector<Circuit> Transaction::present_circuits() const {
@@ -33,7 +31,7 @@ std::vector<Circuit> Transaction::present_circuits() const {
 }
 
 void Transaction::start_checks(Instant now) {
-  light_until_ = now + (job_.wait_for_light ? options_.light_deadline : Duration::zero());
+  light_until_ = now + (job_.change ? options_.light_deadline : Duration::zero());
   stage_ = Stage::kShutters;
 }
 
@@ -51,16 +49,16 @@ void Transaction::read_shutters(const CommandDone& done, Instant now) {
       for (const PortShutter& shutter : *shutters) {
         readings_.shutter_open[shutter.port] = shutter.open;
       }
-      return go_on_after_shutters(now);
+      return go_on_after_shutters();
     }
   }
   if (cannot_be_read(done)) {
-    return go_on_after_shutters(now);
+    return go_on_after_shutters();
   }
   repeat_later(now);
 }
 
-void Transaction::go_on_after_shutters(Instant /*now*/) {
+void Transaction::go_on_after_shutters() {
   repeats_ = 0;
   stage_ = Stage::kPower;
 }
@@ -92,8 +90,9 @@ void Transaction::go_on_after_power(Instant now) {
     not_before_ = now + kPowerPause;  // COMPLD may come before the mirrors have settled
     return;
   }
-  carrier_wait_cut_ = deadline_ - kConfirmReserve < now + job_.carrier_wait;
-  carrier_until_ = carrier_wait_cut_ ? deadline_ - kConfirmReserve : now + job_.carrier_wait;
+  const Instant wanted = now + options_.carrier_deadline;
+  carrier_wait_cut_ = job_.change && deadline_ - kConfirmReserve < wanted;
+  carrier_until_ = carrier_wait_cut_ ? deadline_ - kConfirmReserve : wanted;
   stage_ = Stage::kCarrier;
 }
 
@@ -102,12 +101,12 @@ void Transaction::check_carriers(Instant now) {
   std::map<Circuit, CircuitCheck> linked;
   for (const auto& [circuit, light] : checks_) {
     const bool fresh = whole_.count(circuit) == 0 || job_.relinking.count(circuit) > 0;
-    if (job_.change && fresh && job_.carrier_wait == Duration::zero()) {
+    if (job_.change && fresh && options_.carrier_deadline == Duration::zero()) {
       linked[circuit] = light;  // its NICs are still coming back, and nobody wants to wait
       continue;
     }
     linked[circuit] = check_link(region_, circuit, light, probe_);
-    waiting = waiting || (light.passed && !linked[circuit].passed && fresh);
+    waiting = waiting || (job_.change && light.passed && !linked[circuit].passed && fresh);
   }
   if (waiting && now < carrier_until_) {
     not_before_ = std::min(carrier_until_, now + options_.carrier_interval);
@@ -123,24 +122,17 @@ void Transaction::check_carriers(Instant now) {
 }
 
 void Transaction::confirm(const CommandDone& done, Instant now) {
-  if (!usable(done, now)) {
-    return;
+  std::optional<std::vector<Patch>> patches = patches_in(done, now);
+  if (patches.has_value()) {
+    readings_.patches = *std::move(patches);
+    known_ = true;
+    finish(now);
   }
-  Result<std::vector<Patch>> patches = parse_patches(done.lines, region_.switch_size());
-  if (!patches.ok()) {
-    trouble_ = patches.error().text();
-    return repeat_later(now);
-  }
-  trouble_.clear();
-  readings_.patches = std::move(patches).value();
-  std::sort(readings_.patches.begin(), readings_.patches.end());
-  known_ = true;
-  finish(now);
 }
 
 void Transaction::tick(Instant now) {
   if (!done() && now >= deadline_) {
-    end_early(fmt::format("waited {:.3g} s for {}", seconds(now - started_), stage_text()), now);
+    end_early(fmt::format("waited {:.3g} s for {}", seconds_of(now - started_), stage_text()), now);
     return;
   }
   if (stage_ == Stage::kCarrier && (!not_before_.has_value() || now >= *not_before_)) {
@@ -202,7 +194,7 @@ void Transaction::finish(Instant now) {
     report_.circuits.push_back(report_on(circuit, wanted, view));
   }
   report_.total = now - started_;
-  if (!job_.change || !began_ || !settled()) {
+  if (report_.id == 0 || !settled()) {
     return;
   }
   std::string summary;
