@@ -15,8 +15,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 void check_problem(const WireProblem& problem) {
   CHECK(problem.demand.rows() == problem.demand.cols(), "the demand matrix is not square");
-  CHECK(problem.alpha >= 0 && problem.eps >= 0 && problem.alpha + problem.eps > 0,
-        "a server needs at least one NIC");
+  CHECK(problem.alpha.fits(problem.demand.rows()) && problem.eps.fits(problem.demand.rows()),
+        "NICs are counted for every server of the demand");
   for (const double d : problem.demand.cells()) {
     CHECK(std::isfinite(d) && d >= 0, "demand is negative or not finite");
   }
@@ -30,7 +30,7 @@ double time_over(double amount, int nics) {
 }
 
 // Slowest circuit group or electrical side of a server, from the amounts alone.
-double completion_of(const Wiring& wiring, int eps) {
+double completion_of(const Wiring& wiring, const NicCounts& eps) {
   const std::size_t n = wiring.circuits.rows();
   double completion = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -41,7 +41,7 @@ double completion_of(const Wiring& wiring, int eps) {
       sent += wiring.eps(i, j);
       received += wiring.eps(j, i);
     }
-    completion = std::max({completion, time_over(sent, eps), time_over(received, eps)});
+    completion = std::max({completion, time_over(sent, eps.of(i)), time_over(received, eps.of(i))});
   }
   return completion;
 }

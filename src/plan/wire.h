@@ -3,15 +3,16 @@
 #include "core/fabric_spec.h"
 #include "core/matrix.h"
 #include "core/wiring.h"
+#include "plan/nic_counts.h"
 
-// Problem. n servers have `alpha` optical and `eps` electrical NICs each, all of one rate. Demand
+// Problem. Server i has alpha_i optical and eps_i electrical NICs, all of one rate. Demand
 // (i, j) is what server i must send to server j; the diagonal is local and ignored. Choose duplex
-// circuits (an integer symmetric matrix with row sums <= alpha) and split every pair's demand over
-// its circuits, the electrical NICs and, where allowed, one optical relay hop, so that the last
-// byte arrives as early as possible.
+// circuits (an integer symmetric matrix with row sums <= alpha_i) and split every pair's demand
+// over its circuits, the electrical NICs and, where allowed, one optical relay hop, so that the
+// last byte arrives as early as possible.
 //
 // Completion. A pair's circuits carry one unit each per unit of time and direction; the electrical
-// fabric is non-blocking, so only a server's `eps` NICs limit it, out and in. The completion is the
+// fabric is non-blocking, so only a server's eps_i NICs limit it, out and in. The completion is the
 // largest load / rate over circuits and servers. Amounts are directional throughout.
 //
 // Allocators.
@@ -26,33 +27,34 @@ namespace mixnet::plan {
 
 struct WireProblem {
   DemandMatrix demand;  // n x n, >= 0
-  int alpha = 0;        // optical NICs per server, >= 0
-  int eps = 0;          // electrical NICs per server, >= 0
+  NicCounts alpha = 0;  // optical NICs per server
+  NicCounts eps = 0;    // electrical NICs per server
 };
 
-// Pure and deterministic. The problem is valid (square, finite, non-negative, alpha + eps > 0);
-// the caller checks what came from a file. If eps is 0 and a pair with demand gets no circuit (and
-// no relay), the completion is +infinity.
+// Pure and deterministic. The problem is valid (square, finite, non-negative); the caller checks
+// what came from a file. The completion is +infinity if some pair with demand has neither circuit,
+// nor relay, nor electrical NICs at both ends.
 Wiring wire(const WireProblem& problem, Allocator allocator);
 
 // Shares of the demand over circuits that are already there: all-or-nothing for algorithm1 and
 // released, optimally split for the others. Preconditions as above; `circuits` is n x n, symmetric.
 Wiring route_over(const WireProblem& problem, const Matrix<int>& circuits, Allocator allocator);
 
-// Port bound: max over servers of max(sent, received) / (alpha + eps).
+// Port bound: max over servers of max(sent, received) / (alpha_i + eps_i); +infinity if a server
+// without NICs has demand.
 double port_bound(const WireProblem& problem);
 
 // Holds for every wiring, relays included: the larger of the port bound and the hop bound. Of what
-// server i sends, at least r_i(T) = max(0, row_i - eps * T) takes circuits if the completion is T.
-// At most h_i(T) of that is direct and uses one circuit hop; the rest is relayed and uses two:
-//   sum_i r_i(T) + max(0, r_i(T) - h_i(T)) <= 2 * floor(n * alpha / 2) * T,
-// where h_i(T) is the largest sum_j min(D_ij, C_ij * T) over integers C_ij that sum to <= alpha.
+// server i sends, at least r_i(T) = max(0, row_i - eps_i * T) takes circuits if the completion is
+// T. At most h_i(T) of that is direct and uses one circuit hop; the rest is relayed and uses two:
+//   sum_i r_i(T) + max(0, r_i(T) - h_i(T)) <= 2 * floor(sum_i alpha_i / 2) * T,
+// where h_i(T) is the largest sum_j min(D_ij, C_ij * T) over integers C_ij that sum to <= alpha_i.
 // The same holds for what servers receive. O(n^2 log(1 / precision)).
 double any_wiring_bound(const WireProblem& problem);
 
 // Holds for every wiring without relays, and is at least any_wiring_bound(): what the circuits of
-// a server cannot carry must fit its electrical NICs, row_i - h_i(T) <= eps * T for every server
-// and direction. +infinity if eps is 0 and some server has more than alpha peers.
+// a server cannot carry must fit its electrical NICs, row_i - h_i(T) <= eps_i * T for every server
+// and direction. +infinity if a server without electrical NICs has more than alpha_i peers.
 double no_relay_bound(const WireProblem& problem);
 
 // Completion over bound as the sources of each allocator state it; 1 if there is no demand.

@@ -20,10 +20,6 @@ struct Side {
     }
   }
 
-  double heaviest() const {
-    return total.empty() ? 0 : *std::max_element(total.begin(), total.end());
-  }
-
   DemandMatrix demand;
   std::vector<double> total;
 };
@@ -76,57 +72,64 @@ bool hops_fit(const Side& side, const WireProblem& problem, double time) {
   CircuitReach reach;
   double needed = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const double direct = reach.most(side.demand.row(i), problem.alpha, time);
-    const double optical = std::max(0.0, side.total[i] - problem.eps * time);
+    const double direct = reach.most(side.demand.row(i), problem.alpha.of(i), time);
+    const double optical = std::max(0.0, side.total[i] - problem.eps.of(i) * time);
     needed += optical + std::max(0.0, optical - direct);
   }
   // A circuit takes two ports, so an odd port of the region stays dark.
-  const double ports = std::floor(static_cast<double>(n) * problem.alpha / 2) * 2;
+  const int ports = problem.alpha.total(n) / 2 * 2;
   return needed <= ports * time * (1 + 1e-12);
 }
 
 bool residual_fits(const Side& side, const WireProblem& problem, double time) {
   CircuitReach reach;
   for (std::size_t i = 0; i < side.total.size(); ++i) {
-    const double direct = reach.most(side.demand.row(i), problem.alpha, time);
-    if (side.total[i] - direct > problem.eps * time + 1e-12 * side.total[i]) {
+    const double direct = reach.most(side.demand.row(i), problem.alpha.of(i), time);
+    if (side.total[i] - direct > problem.eps.of(i) * time + 1e-12 * side.total[i]) {
       return false;
     }
   }
   return true;
 }
 
-// Without electrical NICs a server reaches at most alpha peers.
-bool too_many_peers(const Side& side, const WireProblem& problem) {
+// A time within which every server carries its demand without relays, were its peers' ports free:
+// +infinity if a server has no electrical NIC and more peers than circuits.
+double enough_time(const Side& side, const WireProblem& problem) {
+  double enough = 0;
   for (std::size_t i = 0; i < side.total.size(); ++i) {
     const auto row = side.demand.row(i);
-    if (std::count_if(row.begin(), row.end(), [](double d) { return d > 0; }) > problem.alpha) {
-      return true;
+    if (problem.eps.of(i) > 0) {
+      enough = std::max(enough, side.total[i] / problem.eps.of(i));
+    } else if (std::count_if(row.begin(), row.end(), [](double d) { return d > 0; }) >
+               problem.alpha.of(i)) {
+      return std::numeric_limits<double>::infinity();
+    } else if (!row.empty()) {
+      enough = std::max(enough, *std::max_element(row.begin(), row.end()));
     }
   }
-  return false;
-}
-
-double heaviest_pair(const Side& side) {
-  const auto cells = side.demand.cells();
-  return *std::max_element(cells.begin(), cells.end());
+  return enough;
 }
 
 }  // namespace
 
 double port_bound(const WireProblem& problem) {
-  const Side sent(problem.demand);
-  const Side received(transposed(problem.demand));
-  return std::max(sent.heaviest(), received.heaviest()) / (problem.alpha + problem.eps);
+  double bound = 0;
+  for (const Side& side : {Side(problem.demand), Side(transposed(problem.demand))}) {
+    for (std::size_t i = 0; i < side.total.size(); ++i) {
+      if (side.total[i] > 0) {
+        bound = std::max(bound, side.total[i] / (problem.alpha.of(i) + problem.eps.of(i)));
+      }
+    }
+  }
+  return bound;
 }
 
 double any_wiring_bound(const WireProblem& problem) {
   double bound = port_bound(problem);
-  if (bound == 0 || problem.alpha == 0) {
+  const int ports = problem.alpha.total(problem.demand.rows()) / 2 * 2;
+  if (bound == 0 || bound == std::numeric_limits<double>::infinity() || ports == 0) {
     return bound;
   }
-  const double ports =
-      std::floor(static_cast<double>(problem.demand.rows()) * problem.alpha / 2) * 2;
   for (const Side& side : {Side(problem.demand), Side(transposed(problem.demand))}) {
     double total = 0;
     for (const double t : side.total) {
@@ -140,14 +143,14 @@ double any_wiring_bound(const WireProblem& problem) {
 
 double no_relay_bound(const WireProblem& problem) {
   double bound = any_wiring_bound(problem);
-  if (bound == 0) {
+  if (bound == 0 || bound == std::numeric_limits<double>::infinity()) {
     return bound;
   }
   for (const Side& side : {Side(problem.demand), Side(transposed(problem.demand))}) {
-    if (problem.eps == 0 && too_many_peers(side, problem)) {
-      return std::numeric_limits<double>::infinity();
+    const double enough = enough_time(side, problem);
+    if (enough == std::numeric_limits<double>::infinity()) {
+      return enough;
     }
-    const double enough = problem.eps == 0 ? heaviest_pair(side) : side.heaviest() / problem.eps;
     bound = last_failure(bound, std::max(bound, enough),
                          [&](double time) { return residual_fits(side, problem, time); });
   }

@@ -24,7 +24,11 @@ struct Candidate {
 using CandidateQueue = std::priority_queue<Candidate>;
 
 struct Ports {
-  Ports(std::size_t n, int alpha) : circuits(n, n, 0), free(n, alpha) {}
+  Ports(std::size_t n, const NicCounts& alpha) : circuits(n, n, 0) {
+    for (std::size_t i = 0; i < n; ++i) {
+      free.push_back(alpha.of(i));
+    }
+  }
 
   bool grant(std::size_t i, std::size_t j) {
     if (free[i] == 0 || free[j] == 0) {
@@ -54,8 +58,8 @@ DemandMatrix both_directions(const DemandMatrix& demand) {
   return sum;
 }
 
-Matrix<int> algorithm1_circuits(const DemandMatrix& demand, int alpha, WhenBlocked when_blocked,
-                                std::vector<GreedyStep>* trace) {
+Matrix<int> algorithm1_circuits(const DemandMatrix& demand, const NicCounts& alpha,
+                                WhenBlocked when_blocked, std::vector<GreedyStep>* trace) {
   const DemandMatrix sum = both_directions(demand);
   const std::size_t n = sum.rows();
   Ports ports(n, alpha);
@@ -86,7 +90,7 @@ Matrix<int> algorithm1_circuits(const DemandMatrix& demand, int alpha, WhenBlock
   return ports.circuits;
 }
 
-Matrix<int> released_circuits(const DemandMatrix& demand, int alpha) {
+Matrix<int> released_circuits(const DemandMatrix& demand, const NicCounts& alpha) {
   const DemandMatrix sum = both_directions(demand);
   const std::size_t n = sum.rows();
   Ports ports(n, alpha);

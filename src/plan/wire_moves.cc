@@ -18,16 +18,15 @@ constexpr double kProgress = 1 - 1e-9;
 
 ServerTimes::ServerTimes(const WireProblem& problem, Matrix<int> circuits)
     : n_(problem.demand.rows()),
-      alpha_(problem.alpha),
       eps_(problem.eps),
       sent_(problem.demand),
       received_(transposed(problem.demand)),
       circuits_(std::move(circuits)),
-      free_(n_, alpha_),
       time_(n_, 0.0) {
   for (std::size_t i = 0; i < n_; ++i) {
     sent_(i, i) = 0;
     received_(i, i) = 0;
+    free_.push_back(problem.alpha.of(i));
     for (const int c : circuits_.row(i)) {
       free_[i] -= c;
     }
@@ -43,8 +42,8 @@ double ServerTimes::worst() const {
 }
 
 double ServerTimes::time_of(std::size_t server) const {
-  return std::max(water_fill_time(sent_.row(server), circuits_.row(server), eps_),
-                  water_fill_time(received_.row(server), circuits_.row(server), eps_));
+  return std::max(water_fill_time(sent_.row(server), circuits_.row(server), eps_.of(server)),
+                  water_fill_time(received_.row(server), circuits_.row(server), eps_.of(server)));
 }
 
 void ServerTimes::add(std::size_t i, std::size_t j, int count) {

@@ -45,8 +45,7 @@ class ServerTimes {
   bool step();
 
   std::size_t n_;
-  int alpha_;
-  int eps_;
+  NicCounts eps_;
   DemandMatrix sent_;
   DemandMatrix received_;  // transposed
   Matrix<int> circuits_;

@@ -23,11 +23,13 @@ class Cover {
       : demand_(problem.demand),
         time_(time),
         circuits_(problem.demand.rows(), problem.demand.rows(), 0),
-        free_(problem.demand.rows(), problem.alpha),
-        lack_out_(problem.demand.rows(), -problem.eps * time),
-        lack_in_(lack_out_) {
-    for (std::size_t i = 0; i < free_.size(); ++i) {
-      for (std::size_t j = 0; j < free_.size(); ++j) {
+        lack_out_(problem.demand.rows()),
+        lack_in_(problem.demand.rows()) {
+    for (std::size_t i = 0; i < lack_out_.size(); ++i) {
+      free_.push_back(problem.alpha.of(i));
+      lack_out_[i] -= problem.eps.of(i) * time;
+      lack_in_[i] -= problem.eps.of(i) * time;
+      for (std::size_t j = 0; j < lack_out_.size(); ++j) {
         lack_out_[i] += demand_(i, j);
         lack_in_[j] += demand_(i, j);
       }

@@ -94,12 +94,12 @@ inline double checked_completion(const WireProblem& problem, const Wiring& wirin
         completion = std::max(completion, load(i, j) / circuits);
       }
     }
-    if (degree > problem.alpha) {
+    if (degree > problem.alpha.of(i)) {
       return wrong;
     }
     for (const double electrical : {sent, received}) {
       if (electrical > 0) {
-        completion = std::max(completion, electrical / problem.eps);
+        completion = std::max(completion, electrical / problem.eps.of(i));
       }
     }
   }
@@ -118,7 +118,7 @@ inline bool split_fits(const WireProblem& problem, const Matrix<int>& circuits, 
         in += std::max(0.0, problem.demand(j, i) - circuits(i, j) * time);
       }
     }
-    if (std::max(out, in) > problem.eps * time) {
+    if (std::max(out, in) > problem.eps.of(i) * time) {
       return false;
     }
   }
