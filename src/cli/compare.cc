@@ -97,7 +97,7 @@ std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
   }
   for (std::size_t i = 0; i < fabrics.size(); ++i) {
     const FabricSpec& spec = study.fabrics[i];
-    if (spec.kind != FabricKind::kMixnet || spec.mixnet.cadence == Cadence::kNever) {
+    if (spec.kind != FabricKind::kMixnet || spec.mixnet.cadence == Cadence::kOnce) {
       continue;
     }
     if (fabrics[i].switches == 0) {

@@ -36,18 +36,6 @@ const char* allocator_name(Allocator allocator) {
   CHECK(false, "unknown allocator");
 }
 
-const char* cadence_name(Cadence cadence) {
-  switch (cadence) {
-    case Cadence::kMicroBatch:
-      return "micro-batch";
-    case Cadence::kIteration:
-      return "iteration";
-    case Cadence::kNever:
-      return "never";
-  }
-  CHECK(false, "unknown cadence");
-}
-
 const char* dispatch_mode_name(DispatchMode mode) {
   switch (mode) {
     case DispatchMode::kBlock:

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/cadence.h"
 #include "core/units.h"
 
 namespace mixnet {
@@ -18,13 +19,6 @@ enum class FabricKind {
 // How demand becomes circuits and shares (plan/wire).
 enum class Allocator { kAlgorithm1, kReleased, kSplit, kRelay };
 
-// How often a region is re-wired.
-enum class Cadence {
-  kMicroBatch,  // per MoE layer of every micro-batch, forward and backward
-  kIteration,   // once per iteration, for the summed demand of the region's layers
-  kNever,       // once, before the job starts
-};
-
 // What a forward dispatch does, whose exact demand is known only after the gate (cadence
 // kMicroBatch). In every mode the combine may be re-wired behind the expert compute.
 enum class DispatchMode {
@@ -39,7 +33,7 @@ struct MixnetSettings {
   SimTime relink_time;                         // T_NIC, until the NICs are up again
   int ocs_ports = 576;                         // of one regional switch; one per NIC
   Allocator allocator = Allocator::kSplit;
-  Cadence cadence = Cadence::kMicroBatch;
+  Cadence cadence = Cadence::kLayer;
   DispatchMode dispatch = DispatchMode::kBlock;
 };
 
@@ -55,7 +49,6 @@ struct FabricSpec {
 // "topoopt", "mixnet", "ideal".
 const char* fabric_kind_name(FabricKind kind);
 const char* allocator_name(Allocator allocator);
-const char* cadence_name(Cadence cadence);
 const char* dispatch_mode_name(DispatchMode mode);
 
 }  // namespace mixnet

@@ -105,7 +105,7 @@ std::string worth_of(const FabricResult& rewired, const FabricResult& wired_once
 
 std::string worth_unknown(const FabricResult& rewired) {
   return "Is re-wiring worth it here: not answered for " + rewired.name +
-         ", as no mixnet fabric wired once (cadence never) was compared (" +
+         ", as no mixnet fabric wired once (cadence once) was compared (" +
          switching_text(rewired) +
          "; exposed: " + percent_text(share_of(rewired.exposed_switching, rewired.iteration)) +
          " of the iteration).";

@@ -40,7 +40,7 @@ generator = "zipf"
 alpha = 6
 switch_time = "25ms"
 [control]
-cadence = "micro-batch"
+cadence = "layer"
 [[fabric]]
 name = "fat-tree"
 [[fabric]]
@@ -163,7 +163,7 @@ const Case kFitCases[] = {
     {"switch_time = \"25ms\"", "relink_time = \"connectx-7\"", 26, "not known"},
     {"switch_time = \"25ms\"", "relink_time = \"soon\"", 26, "a time like \"5.67s\""},
     {"\"micro-batch\"", "\"hourly\"", 28, "`micro-batch`, `iteration` or `never`"},
-    {"cadence = \"micro-batch\"", "allocator = \"relay\"", 28, "`algorithm1`, `released` or"},
+    {"cadence = \"layer\"", "allocator = \"relay\"", 28, "`algorithm1`, `released` or"},
     {"packet_payload = \"4096B\"", "nics = \"shared\"", 19, "`pooled` or `pinned`"},
     {"name = \"mixnet\"", "name = \"mixnet\"\nlabel = \"fat-tree\"", 33, "another fabric"},
     {"name = \"mixnet\"", "name = \"mixnet\"\nlabel = \"a\\u0007b\"", 33, "printable text"},

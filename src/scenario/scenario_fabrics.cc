@@ -81,9 +81,9 @@ void read_control_keys(TableReader& reader, MixnetSettings& mixnet) {
                                  {"released", Allocator::kReleased},
                                  {"split", Allocator::kSplit}});
   reader.read_choice<Cadence>("cadence", mixnet.cadence,
-                              {{"micro-batch", Cadence::kMicroBatch},
+                              {{"layer", Cadence::kLayer},
                                {"iteration", Cadence::kIteration},
-                               {"never", Cadence::kNever}});
+                               {"once", Cadence::kOnce}});
   reader.read_choice<DispatchMode>("dispatch", mixnet.dispatch,
                                    {{"block", DispatchMode::kBlock},
                                     {"predict", DispatchMode::kPredict},

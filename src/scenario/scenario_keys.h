@@ -90,7 +90,7 @@ inline constexpr KeySpec kMixnetKeys[] = {
 
 inline constexpr KeySpec kControlKeys[] = {
     {"allocator", "\"split\""},
-    {"cadence", "\"micro-batch\""},
+    {"cadence", "\"layer\""},
     {"dispatch", "\"block\""},
 };
 

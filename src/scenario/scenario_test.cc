@@ -42,9 +42,9 @@ TEST(Scenario, PrototypeIsReadAsWritten) {
   EXPECT_EQ(s.study.fabrics[4].mixnet.switch_time, SimTime::from_ps(46'750'000'000));
   EXPECT_EQ(s.study.fabrics[4].mixnet.relink_time, SimTime());
   EXPECT_EQ(s.study.fabrics[5].name, "mixnet-never");
-  EXPECT_EQ(s.study.fabrics[5].mixnet.cadence, Cadence::kNever);
+  EXPECT_EQ(s.study.fabrics[5].mixnet.cadence, Cadence::kOnce);
   EXPECT_EQ(s.study.fabrics[6].mixnet.relink_time, SimTime::from_ms(5670));
-  EXPECT_EQ(s.study.fabrics[6].mixnet.cadence, Cadence::kMicroBatch);
+  EXPECT_EQ(s.study.fabrics[6].mixnet.cadence, Cadence::kLayer);
 }
 
 TEST(Scenario, EveryExampleIsRead) {

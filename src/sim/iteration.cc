@@ -77,12 +77,17 @@ Bytes pipeline_bytes(const Study& study, const Placement& placement) {
 
 CircuitsId circuits_in_use(Cadence cadence, const DemandKey& key, CircuitBook& book) {
   switch (cadence) {
-    case Cadence::kMicroBatch:
+    case Cadence::kLayer:
       return book.for_layer(key);
     case Cadence::kIteration:
       return book.for_stage(0, 0, CircuitBook::When::kNow);
-    case Cadence::kNever:
+    case Cadence::kOnce:
       return book.for_stage(0, 0, CircuitBook::When::kBefore);
+    case Cadence::kNever:
+    case Cadence::kEvery:
+    case Cadence::kStage:
+    case Cadence::kAuto:
+      break;
   }
   CHECK(false, "unknown cadence");
 }

@@ -104,7 +104,7 @@ TEST(Iteration, PooledFatTreeIsAsFastAsWiredOnce) {
   for (const double hot : {1.0 / 8, 0.3, 0.6}) {
     const TestTrace trace(s, 1, hot);
     FabricSpec wired = fabric(FabricKind::kMixnet);
-    wired.mixnet.cadence = Cadence::kNever;
+    wired.mixnet.cadence = Cadence::kOnce;
     const double tree = simulate(s, fabric(FabricKind::kFatTree), trace.view()).iteration.seconds();
     EXPECT_LE(tree, 1.001 * simulate(s, wired, trace.view()).iteration.seconds());
     Study pinned = s;
@@ -200,7 +200,7 @@ class Switching : public testing::Test {
 };
 
 TEST_F(Switching, NeverCostsNothing) {
-  spec_.mixnet.cadence = Cadence::kNever;
+  spec_.mixnet.cadence = Cadence::kOnce;
   const FabricResult r = run();
   EXPECT_EQ(r.switches, 0);
   EXPECT_EQ(r.exposed_switching, SimTime());
@@ -246,7 +246,7 @@ TEST_F(Switching, OncePerIterationFollowsTheStage) {
   EXPECT_EQ(r.switches, 1);
   EXPECT_GT(r.exposed_switching, SimTime::from_ms(100 - 78 - 2));
   EXPECT_LE(r.exposed_switching, SimTime::from_ms(100 - 78));
-  spec_.mixnet.cadence = Cadence::kNever;
+  spec_.mixnet.cadence = Cadence::kOnce;
   EXPECT_EQ(run().switches, 0);
 }
 

@@ -37,9 +37,7 @@ class Builder {
 
  private:
   bool last_stage() const { return stage_ == layout_.pp - 1; }
-  bool per_layer() const {
-    return switching_.enabled && switching_.cadence == Cadence::kMicroBatch;
-  }
+  bool per_layer() const { return switching_.enabled && switching_.cadence == Cadence::kLayer; }
   bool has_moe() const {
     for (int i = 0; i < layers_.count; ++i) {
       if (model_.is_moe(layers_.first + i)) {

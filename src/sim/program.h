@@ -53,7 +53,7 @@ int moe_index(const MoeModel& model, int layer);
 // Switching of the region, if its fabric has circuits.
 struct SwitchPlan {
   bool enabled = false;
-  Cadence cadence = Cadence::kNever;
+  Cadence cadence = Cadence::kOnce;
   DispatchMode dispatch = DispatchMode::kBlock;
 };
 

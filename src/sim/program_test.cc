@@ -82,7 +82,7 @@ TEST(Program, UnevenStagesCoverEveryLayerOnce) {
 
 // Two re-wirings per MoE layer, one forward and one backward (App. B.2 of the paper).
 TEST(Program, TwoSwitchesPerLayerAndMicroBatch) {
-  const SwitchPlan block{true, Cadence::kMicroBatch, DispatchMode::kBlock};
+  const SwitchPlan block{true, Cadence::kLayer, DispatchMode::kBlock};
   const auto steps = build_program(model(7, 0), pipeline(1, 1), 0, block);
   const auto switches = std::count_if(
       steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kBeginSwitch; });

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "core/units.h"
+
+namespace mixnet {
+
+// When a region is re-wired, from the rarest to the most frequent.
+enum class Cadence {
+  kNever,      // circuits for uniform demand, laid before anything is known: a static network
+  kOnce,       // once before the first iteration, for the demand seen last
+  kEvery,      // before every k-th iteration, for the demand seen last
+  kIteration,  // before every iteration, for the summed demand of the region's layers
+  kStage,      // before every pass of a micro-batch through the stage, forward and backward
+  kLayer,      // per MoE layer of every micro-batch, forward and backward
+  kAuto,       // decided while running, from past data (plan/cadence)
+};
+
+// Which circuits a re-wiring may touch.
+enum class ChangeScope {
+  kWhole,    // all that differ from the best wiring for the demand
+  kPartial,  // only those whose change pays for the darkness that it causes
+};
+
+// What traffic does whose circuit is dark.
+enum class Darkness {
+  kBlock,   // waits until every changed circuit is up again, as in the paper
+  kDetour,  // uses the circuits that are up, relays and the electrical NICs (make-before-break)
+};
+
+// A delay that varies from one occurrence to the next: log-normal with this mean and 99th
+// percentile; constant if p99 <= mean.
+struct Delay {
+  SimTime mean;
+  SimTime p99;
+};
+
+const char* cadence_name(Cadence cadence);
+const char* change_scope_name(ChangeScope scope);
+const char* darkness_name(Darkness darkness);
+
+}  // namespace mixnet
