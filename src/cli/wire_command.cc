@@ -172,10 +172,6 @@ int run_wire(const WireOptions& options) {
         Error{"a server needs at least one NIC: give --alpha or --eps above 0", ""});
   }
   const Allocator allocator = parse_allocator(options.algorithm);
-  if (allocator == Allocator::kRelay) {
-    return report_usage_error(Error{
-        "--algorithm relay is not part of this version: use split, algorithm1 or released", ""});
-  }
   Result<DemandMatrix> demand = scenario::read_matrix(options.matrix);
   if (!demand.ok()) {
     return report_usage_error(demand.error());

@@ -5,6 +5,7 @@
 #include "core/cluster.h"
 #include "core/compute.h"
 #include "core/fabric_spec.h"
+#include "core/failure.h"
 #include "core/moe_model.h"
 #include "core/routing.h"
 
@@ -19,6 +20,7 @@ struct Study {
   ComputeSettings compute;
   RoutingUse routing;
   std::vector<FabricSpec> fabrics;
+  std::vector<Failure> failures;
 };
 
 }  // namespace mixnet

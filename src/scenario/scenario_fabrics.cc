@@ -79,11 +79,11 @@ void read_control_keys(TableReader& reader, MixnetSettings& mixnet) {
   reader.read_choice<Allocator>("allocator", mixnet.allocator,
                                 {{"algorithm1", Allocator::kAlgorithm1},
                                  {"released", Allocator::kReleased},
-                                 {"split", Allocator::kSplit}});
-  reader.read_choice<Cadence>("cadence", mixnet.cadence,
-                              {{"layer", Cadence::kLayer},
-                               {"iteration", Cadence::kIteration},
-                               {"once", Cadence::kOnce}});
+                                 {"split", Allocator::kSplit},
+                                 {"relay", Allocator::kRelay}});
+  reader.read_choice<Cadence>(
+      "cadence", mixnet.cadence,
+      {{"layer", Cadence::kLayer}, {"iteration", Cadence::kIteration}, {"once", Cadence::kOnce}});
   reader.read_choice<DispatchMode>("dispatch", mixnet.dispatch,
                                    {{"block", DispatchMode::kBlock},
                                     {"predict", DispatchMode::kPredict},

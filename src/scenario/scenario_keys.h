@@ -14,6 +14,7 @@ inline constexpr KeySpec kTopKeys[] = {
     {"compute", "[compute]"},
     {"routing", "[routing]", true},
     {"fabric", "[[fabric]]", true},
+    {"failure", "[[failure]]"},
     {"mixnet", "[mixnet]"},
     {"control", "[control]"},
     {"prices", "[prices]"},
@@ -100,6 +101,12 @@ inline constexpr KeySpec kFabricKeys[] = {
     {"label", "\"mixnet-never\""},
     {"oversubscription", "3"},
     {"switch_radix", "64"},
+};
+
+inline constexpr KeySpec kFailureKeys[] = {
+    {"kind", "\"nic\"", true},
+    {"server", "0", true},
+    {"side", "\"optical\""},
 };
 
 inline constexpr KeySpec kPricesKeys[] = {

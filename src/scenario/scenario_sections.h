@@ -32,5 +32,6 @@ void read_compute_section(const ScenarioFile& file, Scenario& scenario);
 void read_routing_section(const ScenarioFile& file, Scenario& scenario);
 void read_prices_section(const ScenarioFile& file, Scenario& scenario);
 void read_fabrics(const ScenarioFile& file, Scenario& scenario);
+void read_failures(const ScenarioFile& file, Scenario& scenario);
 
 }  // namespace mixnet::scenario
