@@ -15,7 +15,7 @@ constexpr double kMargin = 0.02;
 // What a server without electrical NICs cannot reach is as bad as this little capacity.
 constexpr double kNoNic = 0.25;
 constexpr std::size_t kCandidates = 12;
-constexpr int64_t kExactWork = 1000;
+constexpr int64_t kExactWork = 200;  // and as much again for every 16 servers
 constexpr int64_t kProposalWork = 12;
 
 }  // namespace
@@ -262,7 +262,7 @@ bool CoverageSearch::exchange(const Circuit& first, const Circuit& second, doubl
   if (i == k || j == l || (i == l && j == k)) {
     return false;
   }
-  work_ += kExactWork;
+  work_ += kExactWork + static_cast<int64_t>(n_) * kExactWork / 16;
   const double direct_before = direct_;
   remove(i, j);
   remove(k, l);

@@ -34,6 +34,7 @@ constexpr double kAim = 1.1;
 constexpr double kCoverTemperature = 0.0005;
 // What must be sent electrically should fit into this much of the bound.
 constexpr double kCovered = 1.05;
+constexpr double kPoorlyCovered = 1.15;
 constexpr double kSearchTau = 0.05;
 
 // The demand with the bound as the unit, so that tolerances mean the same everywhere.
@@ -58,7 +59,7 @@ int most_peers(const WireProblem& problem) {
 
 // Lowers tau until sweeps stop helping.
 void route(RelayFlow& flow, int sweeps) {
-  for (const double tau : {0.02, 0.006, 0.002, 0.0006}) {
+  for (const double tau : {0.02, 0.006, 0.002, 0.0006, 0.0002}) {
     double last = flow.completion();
     for (int round = 0; round < sweeps; ++round) {
       flow.descend(tau, 5);
@@ -186,13 +187,15 @@ class Search {
     RandomStream random(kSeed, "relay circuits");
     const auto proposals = static_cast<int>(std::min<std::size_t>(1000 * n, 60000));
     anneal(search, proposals, kCoverTemperature, budget_ / kAnnealShare, random);
-    for (int round = 0; round < 4; ++round) {
-      const double worst = search.worst();
-      if (worst * kAim <= kCovered || search.work() > budget_ / kCoverShare) {
+    for (int round = 0; round < 8; ++round) {
+      const double worst = search.worst() * kAim;
+      // Where reach is what limits, exchanges have little to do.
+      const int64_t most = worst > kPoorlyCovered ? budget_ * 3 / 5 : budget_ / kCoverShare;
+      if (worst <= kCovered || search.work() > most) {
         break;
       }
-      search.sharpen(6, std::max(worst * 0.95, kCovered / kAim));
-      anneal(search, proposals / 3, 0, budget_ / kCoverShare, random);
+      search.sharpen(6, std::max(worst * 0.95, kCovered) / kAim);
+      anneal(search, proposals / 3, 0, most, random);
     }
     work_ += search.work();
     return search.circuits();
