@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
 #include "scenario/sweep_steps.h"
@@ -163,6 +164,24 @@ INSTANTIATE_TEST_SUITE_P(
             "swept twice"},
         Bad{"scenario='x'\nset=['a.b = 3']\n[[axis]]\nkey='a.b'\nvalues=[1]\n", 2,
             "remove it from `set`"}));
+
+TEST(Sweep, EveryPointOfTheExamplesIsAScenario) {
+  int examples = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(MIXNET_SOURCE_DIR "/examples/sweeps")) {
+    if (entry.path().extension() != ".toml") {
+      continue;
+    }
+    ++examples;
+    const auto sweep = read_sweep(entry.path().string());
+    ASSERT_TRUE(sweep.ok()) << sweep.error().text();
+    for (std::size_t i = 0; i < sweep->points(); ++i) {
+      const auto scenario = read_sweep_point(*sweep, i);
+      EXPECT_TRUE(scenario.ok()) << scenario.error().text();
+    }
+  }
+  EXPECT_GE(examples, 6);
+}
 
 TEST(Sweep, RefusesMorePointsThanItCanHold) {
   const TemporaryDirectory directory;
