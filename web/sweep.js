@@ -80,7 +80,6 @@
     return seconds(3);
   };
   const xFormat = unitOf() || ((v) => String(Number(number(v, 4))));
-  // Where few values stand at powers of two, or at any other places, ticks belong to the values.
   const asCategory = !numeric;
 
   const ink = () => {
@@ -185,6 +184,7 @@
     charts.push(chart);
   };
 
+  // The section of a metric; drawing its charts waits until all sections are there.
   const drawMetric = (metric) => {
     const span = spanOf(metric);
     const section = make('section', byId('metrics'));
@@ -195,24 +195,28 @@
       + (span.log && span.dropped ? ' Logarithmic; zeros are not drawn.' : '')).className = 'caption';
     if (span.empty || span.zero) {
       make('p', section, unknown).className = 'empty';
-      return;
+      return () => {};
     }
     const grid = make('div', section);
     if (multiples) grid.className = multiples.values.length > 2 ? 'three' : 'two';
-    for (let m = 0; m < (multiples ? multiples.values.length : 1); m += 1) {
+    // All boxes first: a chart takes the width that its box has when it is drawn.
+    const boxes = (multiples ? multiples.values : ['']).map((_, m) => {
       const cell = make('div', grid);
       if (multiples) make('h3', cell, `${title(multiples)} = ${label(multiples, m)}`);
       const box = make('div', cell);
       box.className = 'chart';
-      box.style.height = (multiples ? 240 : 320) + 'px';
-      drawChart(box, metric, span, [0, ...(multiples ? [m] : []), ...chosen]);
-    }
+      box.style.height = (multiples ? 240 : 280) + 'px';
+      return box;
+    });
+    return () => boxes.forEach((box, m) =>
+      drawChart(box, metric, span, [0, ...(multiples ? [m] : []), ...chosen]));
   };
 
   const drawAll = () => {
     charts.splice(0).forEach((chart) => chart.dispose());
     byId('metrics').textContent = '';
-    METRICS.forEach(drawMetric);
+    byId('metrics').className = multiples ? '' : 'two';
+    METRICS.map(drawMetric).forEach((drawIt) => drawIt());
   };
 
   const drawLegend = () => {

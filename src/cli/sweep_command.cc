@@ -49,31 +49,33 @@ Result<Shard> parse_shard(const std::string& text) {
   return shard;
 }
 
-// How long this run takes, by the rough cost of what it has done so far.
+// How far this run is, by the rough cost of its points.
 class SweepProgress {
  public:
   explicit SweepProgress(const std::vector<SweepPoint>& points)
-      : bar_(fmt::format("sweep of {} points", points.size())) {
+      : bar_("sweep"), points_(points.size()) {
     for (const SweepPoint& point : points) {
-      total_ += units(point);
+      total_s_ += cost(point);
     }
   }
-  void add(const SweepPoint& point) { done_ += units(point); }
+  void add(const SweepPoint& point) {
+    ++done_;
+    done_s_ += cost(point);
+  }
   void show() {
-    if (total_ > 0) {
-      bar_.update(done_, total_);
-    }
+    const double share = done_ == points_ ? 1 : std::min(1.0, done_s_ / total_s_);
+    bar_.update_share(share, fmt::format("{} of {} points", done_, points_));
   }
 
  private:
-  // Thousandths of a second, at least one.
-  static int64_t units(const SweepPoint& point) {
-    return 1 + static_cast<int64_t>(std::min(1e9, point.cost_s) * 1e3);
-  }
+  // Also a point that fails at once takes a process.
+  static double cost(const SweepPoint& point) { return point.cost_s + 1e-3; }
 
   Progress bar_;
-  int64_t done_ = 0;
-  int64_t total_ = 0;
+  std::size_t points_;
+  std::size_t done_ = 0;
+  double done_s_ = 0;
+  double total_s_ = 0;
 };
 
 // Of the points that need no simulation.
@@ -95,10 +97,8 @@ int print_points(const std::vector<SweepPoint>& points, const std::set<std::stri
     const bool skipped = there.count(point.id) != 0;
     done += skipped ? 1 : 0;
     cost_s += skipped ? 0 : point.cost_s;
-    nlohmann::ordered_json line = {{"id", point.id},
-                                   {"point", point.point},
-                                   {"cost_s", point.cost_s},
-                                   {"done", skipped}};
+    nlohmann::ordered_json line = {
+        {"id", point.id}, {"point", point.point}, {"cost_s", point.cost_s}, {"done", skipped}};
     if (point.error.has_value()) {
       line["error"] = point.error->text();
     }

@@ -92,8 +92,9 @@ Result<SweepFile> SweepFile::open(const std::string& path) {
     }
     if (!lock(descriptor)) {
       return errno == EACCES || errno == EAGAIN
-                 ? error_at(path, "another process writes it: wait for that one, or name another "
-                                  "file")
+                 ? error_at(path,
+                            "another process writes it: wait for that one, or name another "
+                            "file")
                  : file.failure("cannot lock it");
     }
     if (is_at(descriptor, path)) {

@@ -11,8 +11,8 @@ namespace mixnet::cli {
 
 struct SweepLine {
   std::string id;
-  std::string text;  // without the line break
-  int number = 1;    // in the file
+  std::string text;     // without the line break
+  int number = 1;       // in the file
   bool failed = false;  // it says `error` instead of `fabrics`
 };
 

@@ -56,9 +56,14 @@ TEST(SweepFile, DropsFailuresSoThatTheyAreTriedAgain) {
 
 TEST(SweepFile, LeavesOtherFilesAlone) {
   const TemporaryDirectory directory;
-  for (const std::string text :
-       {"seed = 1\n", "seed = 1", "{}\n", R"({"id":1,"fabrics":[]})" "\n", R"({"id":"1"})" "\n",
-        "\n", R"({"id":"1","fabrics":[],"error":""})" "\n"}) {
+  for (const std::string text : {"seed = 1\n", "seed = 1", "{}\n",
+                                 R"({"id":1,"fabrics":[]})"
+                                 "\n",
+                                 R"({"id":"1"})"
+                                 "\n",
+                                 "\n",
+                                 R"({"id":"1","fabrics":[],"error":""})"
+                                 "\n"}) {
     const std::string path = directory.write("s.toml", text);
     const auto file = SweepFile::open(path);
     ASSERT_FALSE(file.ok()) << text;

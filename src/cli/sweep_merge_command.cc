@@ -56,8 +56,10 @@ nlohmann::ordered_json summary_json(const Gathered& gathered) {
     return json;
   };
   const SweepResults& results = gathered.results;
-  return {{"points", gathered.points.size()},  {"missing", list(results.missing)},
-          {"failed", list(results.failed)},    {"repeated", results.repeated},
+  return {{"points", gathered.points.size()},
+          {"missing", list(results.missing)},
+          {"failed", list(results.failed)},
+          {"repeated", results.repeated},
           {"foreign", results.foreign}};
 }
 
@@ -69,8 +71,8 @@ void print_summary(const MergeOptions& options, const Gathered& gathered) {
     print_text(fmt::format("{} lines repeat another and were left out\n", results.repeated));
   }
   if (results.foreign > 0) {
-    print_text(
-        fmt::format("{} lines are of another sweep or version and were left out\n", results.foreign));
+    print_text(fmt::format("{} lines are of another sweep or version and were left out\n",
+                           results.foreign));
   }
 }
 

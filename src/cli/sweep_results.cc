@@ -51,7 +51,8 @@ SweepCollector::SweepCollector(const std::vector<SweepPoint>& points)
 
 Status SweepCollector::add(const std::vector<SweepLine>& lines, const std::string& file) {
   for (const SweepLine& line : lines) {
-    const auto at = std::lower_bound(index_.begin(), index_.end(), std::pair(line.id, std::size_t{0}));
+    const auto at =
+        std::lower_bound(index_.begin(), index_.end(), std::pair(line.id, std::size_t{0}));
     if (at == index_.end() || at->first != line.id) {
       ++foreign_;
       continue;
@@ -59,9 +60,10 @@ Status SweepCollector::add(const std::vector<SweepLine>& lines, const std::strin
     Slot& slot = slots_[at->second];
     const std::string place = scenario::at_line(file, line.number);
     if (!slot.text.empty() && !slot.failed && !line.failed && slot.text != line.text) {
-      return error_at(place, fmt::format("this line and {} are of one point and of one version, but "
-                                         "differ: one of them was changed; remove it",
-                                         slot.place));
+      return error_at(place,
+                      fmt::format("this line and {} are of one point and of one version, but "
+                                  "differ: one of them was changed; remove it",
+                                  slot.place));
     }
     repeated_ += slot.text.empty() ? 0 : 1;
     if (slot.text.empty() || (slot.failed && !line.failed)) {

@@ -99,9 +99,9 @@ TEST(SweepPoints, IdsFollowTheConfigurationNotThePlaceInTheSweep) {
 
 TEST(SweepPoints, ARoutingFileOfOtherContentGivesAnotherId) {
   const TemporaryDirectory directory;
-  const std::string text = sweep_text("[1]", "set = [\"routing={matrix='" +
-                                                 directory.file("m.txt") +
-                                                 "',counts='weights',repeat_layers=true}\"]\n");
+  const std::string text =
+      sweep_text("[1]", "set = [\"routing={matrix='" + directory.file("m.txt") +
+                            "',counts='weights',repeat_layers=true}\"]\n");
   directory.write("m.txt", "1 2\n3 4\n");
   const auto before = points_of(directory, text);
   directory.write("m.txt", "1 2\n3 5\n");
@@ -126,7 +126,8 @@ TEST(SweepCollector, SortsAndTellsWhatIsMissing) {
     points[i].id = std::string(1, static_cast<char>('c' - i));
   }
   SweepCollector collector(points);
-  const std::vector<SweepLine> part{{"a", "A", 1, false}, {"c", "why", 2, true}, {"x", "X", 3, false}};
+  const std::vector<SweepLine> part{
+      {"a", "A", 1, false}, {"c", "why", 2, true}, {"x", "X", 3, false}};
   ASSERT_TRUE(collector.add(part, "one").ok());
   EXPECT_THAT(collector.results().lines, ElementsAre("why", "", "A"));
   EXPECT_THAT(collector.results().missing, ElementsAre(1));

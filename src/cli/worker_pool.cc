@@ -96,10 +96,10 @@ Result<std::string> finish(Worker& worker) {
   }
   if (WIFSIGNALED(status)) {
     const bool killed = WTERMSIG(status) == SIGKILL;
-    return Error{fmt::format("its process was ended by signal {} ({}){}", WTERMSIG(status),
-                             strsignal(WTERMSIG(status)),
-                             killed ? ": out of memory, if nobody did it" : ""),
-                 ""};
+    return Error{
+        fmt::format("its process was ended by signal {} ({}){}", WTERMSIG(status),
+                    strsignal(WTERMSIG(status)), killed ? ": out of memory, if nobody did it" : ""),
+        ""};
   }
   return Error{fmt::format("its process ended with exit code {}", WEXITSTATUS(status)), ""};
 }

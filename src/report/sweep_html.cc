@@ -27,13 +27,14 @@ std::string counts_text(const ordered_json& points) {
 }  // namespace
 
 std::string sweep_html(const ordered_json& sweep) {
-  return filled(sweep_template(), {{"title", html_escaped(sweep.at("label").get<std::string>())},
-                                   {"style", report_style()},
-                                   {"counts", counts_text(sweep.at("points"))},
-                                   {"version", html_escaped(sweep.at("version").get<std::string>())},
-                                   {"data", script_safe(sweep)},
-                                   {"echarts", echarts_script()},
-                                   {"script", sweep_script()}});
+  return filled(sweep_template(),
+                {{"title", html_escaped(sweep.at("label").get<std::string>())},
+                 {"style", report_style()},
+                 {"counts", counts_text(sweep.at("points"))},
+                 {"version", html_escaped(sweep.at("version").get<std::string>())},
+                 {"data", script_safe(sweep)},
+                 {"echarts", echarts_script()},
+                 {"script", sweep_script()}});
 }
 
 }  // namespace mixnet::report

@@ -10,8 +10,8 @@ namespace mixnet::report {
 //
 // `sweep` is {label, version, axes, points}:
 //   axes: [{keys: [key], log, values: [value], magnitudes: [number or null]}], at least one;
-//   points: the full product of the axes, the last one fastest: null if there is no result, {error},
-//   or {fabrics: [{name, iteration_s, all_to_all_s, exposed_switching_s, cost_usd,
+//   points: the full product of the axes, the last one fastest: null if there is no result,
+//   {error}, or {fabrics: [{name, iteration_s, all_to_all_s, exposed_switching_s, cost_usd,
 //   perf_per_dollar, bound_s}]} with null for what is not known.
 std::string sweep_html(const nlohmann::ordered_json& sweep);
 

@@ -17,10 +17,11 @@ ordered_json sample() {
   return {{"label", "A <label>"},
           {"version", "1.2"},
           {"axes",
-           {{{"keys", {"mixnet.alpha"}}, {"log", false}, {"values", {1, 2, 3}},
+           {{{"keys", {"mixnet.alpha"}},
+             {"log", false},
+             {"values", {1, 2, 3}},
              {"magnitudes", {1, 2, 3}}}}},
-          {"points",
-           {{{"fabrics", {fabric}}}, nullptr, {{"error", "</script><script>alert(1)"}}}}};
+          {"points", {{{"fabrics", {fabric}}}, nullptr, {{"error", "</script><script>alert(1)"}}}}};
 }
 
 TEST(SweepHtml, TellsWhatItIsMadeOf) {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-// The files of web/ and of its packages that report.html and the page of a sweep are made of, embedded at build time.
+// The files of web/ and of its packages that the pages are made of, embedded at build time.
 namespace mixnet::report {
 
 std::string echarts_script();   // Apache ECharts, minified

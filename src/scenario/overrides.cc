@@ -68,8 +68,8 @@ Status merge_fabrics(toml::array& fabrics, toml::table&& from, const std::string
 
 // The value as TOML, else as text. Blank lines before it give errors the right line.
 Result<toml::table> parsed(const Override& setting, std::size_t equals) {
-  const std::string key =
-      std::string(static_cast<std::size_t>(setting.line - 1), '\n') + setting.entry.substr(0, equals);
+  const std::string key = std::string(static_cast<std::size_t>(setting.line - 1), '\n') +
+                          setting.entry.substr(0, equals);
   const std::string value = setting.entry.substr(equals + 1);
   Result<toml::table> as_toml = parse_toml(fmt::format("{} = {}", key, value), setting.place);
   if (as_toml.ok()) {

@@ -10,8 +10,8 @@
 namespace mixnet::scenario {
 
 // Sets what the entry says in `root`, replacing what is there. A value that is not TOML is taken as
-// text, so that `cluster.nic_rate=100Gbps` needs no quotes. `fabric.LABEL.key=value` sets the key of
-// the one [[fabric]] of that label, or of that name if it has no label.
+// text, so that `cluster.nic_rate=100Gbps` needs no quotes. `fabric.LABEL.key=value` sets the key
+// of the one [[fabric]] of that label, or of that name if it has no label.
 Status apply_override(toml::table& root, const Override& setting);
 
 }  // namespace mixnet::scenario

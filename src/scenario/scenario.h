@@ -34,8 +34,8 @@ struct Scenario {
 // Reads and checks a scenario file. Errors carry file and line and say what to write instead.
 //
 // Each override is "table.key=value" and replaces or adds that key before anything is checked:
-// "cluster.nic_rate=100Gbps", "fabric.mixnet-never.alpha=4" (of the one fabric with that label). The value is read as TOML, or as text
-// if it is not TOML. Errors in it are placed at "--set".
+// "cluster.nic_rate=100Gbps", "fabric.mixnet-never.alpha=4" (of the one fabric with that label).
+// The value is read as TOML, or as text if it is not TOML. Errors in it are placed at "--set".
 Result<Scenario> read_scenario(const std::string& path,
                                const std::vector<std::string>& overrides = {});
 

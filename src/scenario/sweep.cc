@@ -26,8 +26,12 @@ constexpr KeySpec kTopKeys[] = {
     {"fabrics", "[\"fat-tree\", \"mixnet\"]"},
 };
 constexpr KeySpec kAxisKeys[] = {
-    {"key", "\"mixnet.alpha\"", true}, {"values", "[1, 2, 3]"}, {"from", "\"1us\""},
-    {"to", "\"10s\""},                 {"steps", "8"},          {"scale", "\"log\""},
+    {"key", "\"mixnet.alpha\"", true},
+    {"values", "[1, 2, 3]"},
+    {"from", "\"1us\""},
+    {"to", "\"10s\""},
+    {"steps", "8"},
+    {"scale", "\"log\""},
 };
 
 int line_of(const toml::node* node) {
@@ -98,9 +102,10 @@ void read_keys(TableReader& reader, SweepAxis& axis, bool& linked) {
   }
   for (const std::string& key : axis.keys) {
     if (!key.empty() && !is_key(key)) {
-      reader.problem("key", fmt::format("{} is no key: write table.key, for example mixnet.alpha or "
-                                        "fabric.mixnet-never.alpha",
-                                        excerpt(key)));
+      reader.problem("key",
+                     fmt::format("{} is no key: write table.key, for example mixnet.alpha or "
+                                 "fabric.mixnet-never.alpha",
+                                 excerpt(key)));
     }
   }
 }
@@ -108,8 +113,9 @@ void read_keys(TableReader& reader, SweepAxis& axis, bool& linked) {
 void read_values(TableReader& reader, SweepAxis& axis, bool linked) {
   const toml::array* values = reader.table().get_as<toml::array>("values");
   if (values == nullptr || values->empty()) {
-    reader.problem("values", "`values` must be an array of at least one value: write it like "
-                             "`values = [1, 2, 3]`");
+    reader.problem("values",
+                   "`values` must be an array of at least one value: write it like "
+                   "`values = [1, 2, 3]`");
     return;
   }
   for (const toml::node& node : *values) {
@@ -126,8 +132,8 @@ void read_values(TableReader& reader, SweepAxis& axis, bool linked) {
 void read_range(TableReader& reader, SweepAxis& axis, bool linked) {
   for (const char* key : {"from", "to", "steps"}) {
     if (!reader.has(key)) {
-      reader.problem("", fmt::format("`{}` is missing: give `values`, or `from`, `to` and `steps`",
-                                     key));
+      reader.problem(
+          "", fmt::format("`{}` is missing: give `values`, or `from`, `to` and `steps`", key));
       return;
     }
   }
@@ -166,7 +172,8 @@ ordered_json step_json(const SweepAxis& axis, const std::vector<SweepValue>& ste
 void check_steps(TableReader& reader, const SweepAxis& axis) {
   std::vector<std::string> seen;
   for (const std::vector<SweepValue>& step : axis.steps) {
-    seen.push_back(step_json(axis, step).dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    seen.push_back(
+        step_json(axis, step).dump(-1, ' ', false, ordered_json::error_handler_t::replace));
     if (axis.log && !(step.front().magnitude.value_or(0) > 0)) {
       reader.problem("scale", fmt::format("`scale = \"log\"` needs values above 0, found {}",
                                           step.front().json.dump()));
@@ -253,8 +260,9 @@ Result<Sweep> read_sweep(const std::string& path) {
     return root.error();
   }
   if (root->contains("model") && !root->contains("axis")) {
-    return error_at(path, "this is a scenario: a sweep file names one with `scenario = \"...\"` and "
-                          "adds [[axis]] tables; examples/sweeps/ has some");
+    return error_at(path,
+                    "this is a scenario: a sweep file names one with `scenario = \"...\"` and "
+                    "adds [[axis]] tables; examples/sweeps/ has some");
   }
   Problems problems(path);
   TableReader top(*root, "", kTopKeys, problems);

@@ -25,11 +25,8 @@ struct Unit {
   const char* name;
   int64_t size;  // in the base unit
 };
-constexpr Unit kTimes[] = {{"s", 1'000'000'000'000},
-                           {"ms", 1'000'000'000},
-                           {"us", 1'000'000},
-                           {"ns", 1'000},
-                           {"ps", 1}};
+constexpr Unit kTimes[] = {
+    {"s", 1'000'000'000'000}, {"ms", 1'000'000'000}, {"us", 1'000'000}, {"ns", 1'000}, {"ps", 1}};
 constexpr Unit kRates[] = {{"Tbps", 1'000'000'000'000},
                            {"Gbps", 1'000'000'000},
                            {"Mbps", 1'000'000},

@@ -12,10 +12,10 @@
 namespace mixnet::scenario {
 namespace {
 
+using mixnet::testing::TemporaryDirectory;
 using nlohmann::ordered_json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using mixnet::testing::TemporaryDirectory;
 
 const std::string kScenario = "scenario = '" MIXNET_SOURCE_DIR "/examples/prototype-32gpu.toml'\n";
 
@@ -44,8 +44,7 @@ TEST(SweepRange, StepsAreExactBetweenTheEnds) {
             R"(["1us","10us","100us","1ms","10ms","100ms","1s","10s"])");
   EXPECT_EQ(range("1ms", "10ms", 3, true), R"(["1ms","3.162ms","10ms"])");
   EXPECT_EQ(range("0", "1s", 3, false), R"(["0","500ms","1s"])");
-  EXPECT_EQ(range("100Gbps", "800Gbps", 4, true),
-            R"(["100Gbps","200Gbps","400Gbps","800Gbps"])");
+  EXPECT_EQ(range("100Gbps", "800Gbps", 4, true), R"(["100Gbps","200Gbps","400Gbps","800Gbps"])");
   EXPECT_EQ(range("1KiB", "1MiB", 3, true), R"(["1KiB","32.77KB","1MiB"])");
   EXPECT_THAT(range(0, 4, 3, true), HasSubstr("has no 0"));
   EXPECT_THAT(range("1s", "4Gbps", 3, true), HasSubstr("must both be"));
@@ -138,8 +137,7 @@ TEST_P(BadSweep, IsRefusedWithLineAndFix) {
 INSTANTIATE_TEST_SUITE_P(
     Inputs, BadSweep,
     ::testing::Values(
-        Bad{"", 1, "`scenario` is missing"},
-        Bad{"[model]\nname='x'\n", 0, "this is a scenario"},
+        Bad{"", 1, "`scenario` is missing"}, Bad{"[model]\nname='x'\n", 0, "this is a scenario"},
         Bad{"scenario='x'\n", 1, "`axis` is missing"},
         Bad{"scenario='x'\naxes=[]\n", 2, "did you mean `axis`"},
         Bad{"scenario='x'\n[[axis]]\nvalues=[1]\n", 2, "`key` is missing"},
