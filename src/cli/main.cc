@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", MIXNET_VERSION);
   Outcome outcome;
   mixnet::cli::add_compare_command(app, outcome);
+  mixnet::cli::add_sweep_command(app, outcome);
   mixnet::cli::add_cost_command(app, outcome);
   mixnet::cli::add_wire_command(app, outcome);
   mixnet::cli::add_flows_command(app, outcome);

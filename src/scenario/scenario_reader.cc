@@ -42,6 +42,15 @@ void read_top(const ScenarioFile& file, Scenario& scenario) {
 }  // namespace
 
 Result<Scenario> read_scenario(const std::string& path, const std::vector<std::string>& overrides) {
+  std::vector<Override> placed;
+  for (const std::string& entry : overrides) {
+    placed.push_back({entry});
+  }
+  return read_overridden_scenario(path, placed);
+}
+
+Result<Scenario> read_overridden_scenario(const std::string& path,
+                                          const std::vector<Override>& overrides) {
   const Result<std::string> text = read_text_file(path);
   if (!text.ok()) {
     return text.error();
@@ -53,8 +62,8 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<std::s
   if (!root.ok()) {
     return root.error();
   }
-  for (const std::string& entry : overrides) {
-    if (Status applied = apply_override(*root, entry); !applied.ok()) {
+  for (const Override& change : overrides) {
+    if (Status applied = apply_override(*root, change); !applied.ok()) {
       return applied.error();
     }
   }
