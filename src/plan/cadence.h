@@ -8,6 +8,7 @@
 #include "core/matrix.h"
 #include "plan/delay.h"
 #include "plan/region_time.h"
+#include "plan/rewire.h"
 #include "plan/staleness.h"
 
 // When to re-wire a region: decided before every iteration, from past iterations only.
@@ -57,8 +58,8 @@ struct CadenceDecision {
   ChangeScope scope = ChangeScope::kWhole;
   Darkness darkness = Darkness::kBlock;
   int changed = 0;     // circuits, kRewire only
-  int hold_for = 0;    // iterations between changes that would be best, `longest_hold` = for good;
-                       // 0 if circuits change within an iteration
+  int hold_for = 0;    // iterations after which the next change is expected to pay; 0 if circuits
+                       // change within an iteration or nothing is known
   double cost_s = 0;   // of this change once, or of all changes of one iteration
   double saved_s = 0;  // expected, per iteration, costs deducted, against holding; >= 0
   std::string explanation;  // one paragraph with the numbers
@@ -83,29 +84,36 @@ class CadenceController {
     int changed = 0;
     int hold_for = 1;
     double cost_s = 0;
-    double rate_s = 0;  // lambda
+    double rate_s = 0;  // lambda; +infinity: nothing is on offer
   };
   // What every layer or pass for itself costs beyond A*, per iteration.
-  struct Rate {
-    bool known = false;
+  struct Fine {
+    CadenceMode mode = CadenceMode::kHold;
+    Darkness darkness = Darkness::kBlock;
     double rate_s = 0;
     double error_s = 0;
     double cost_s = 0;
-    Darkness darkness = Darkness::kBlock;
+  };
+  struct Horizon {
+    int k = 1;
+    double staleness = 0;  // sum of q(1) to q(k)
   };
 
+  std::vector<Horizon> ladder() const;
   Offer best_offer();
-  Rate pass_rate();
-  Rate layer_rate();
-  double lambda(double excess, double cost_s, int k) const;
-  void explain(CadenceDecision& decision) const;
+  Offer cheapest(const std::vector<RewireOption>& frontier, Darkness darkness, double base);
+  std::vector<Fine> fine_rates() const;
+  Fine fine_rate(CadenceMode mode, const FineCadence& measured, double times) const;
+  CadenceDecision choose(const Offer& offer) const;
+  std::string explanation(const CadenceDecision& decision, const Offer& offer) const;
 
   Region region_;
   CadenceOptions options_;
   DarkTimes dark_;
   Staleness staleness_;
   IterationLoad last_;
-  CadenceMode mode_ = CadenceMode::kHold;
+  Matrix<int> laid_;
+  CadenceMode mode_ = CadenceMode::kHold;  // of the last decision
 };
 
 }  // namespace mixnet::plan

@@ -14,7 +14,7 @@ namespace {
 constexpr double kNormal99 = 2.3263478740408408;
 // The normal variable beyond which nothing counts, and the step of the integration.
 constexpr double kFarthest = 12;
-constexpr double kStep = 1.0 / 32;
+constexpr double kStep = 1.0 / 64;
 constexpr int kPoints = 32;
 
 double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }

@@ -41,7 +41,7 @@ std::vector<LayerSwitch> layer_switches(DispatchMode mode, SimTime attention, Si
       return {{SimTime(), 2, Foresight::kExact}, {backward, 2, Foresight::kExact}};
     case DispatchMode::kPredict:
       return {{attention, 1, Foresight::kLast},
-              {experts, 1, Foresight::kExact},
+              {experts, 1, Foresight::kExact, false},
               {backward, 2, Foresight::kExact}};
     case DispatchMode::kReuse:
       return {{SimTime(), 1, Foresight::kNone},

@@ -48,6 +48,8 @@ struct LayerSwitch {
   SimTime window;  // in which nobody needs the circuits
   int serves = 2;  // all-to-alls until the next one
   Foresight foresight = Foresight::kExact;
+  bool first = true;  // of its pass: finds the circuits of another layer, else those of the switch
+                      // before it
 };
 
 // The three dispatch modes of MixNet: all-to-alls 1 (forward dispatch), 2 (combine), 3 and 4

@@ -56,6 +56,13 @@ void expect_valid(const WireProblem& problem, const Matrix<int>& circuits) {
   }
 }
 
+// Two ways of adding up the same amounts.
+void expect_close(double a, double b) {
+  if (a != b) {
+    EXPECT_NEAR(a, b, 1e-9 * b);
+  }
+}
+
 void expect_frontier(const Instance& at, Allocator allocator) {
   const std::vector<RewireOption> frontier =
       rewire_frontier(at.problem, at.laid, at.fresh, allocator);
@@ -68,13 +75,14 @@ void expect_frontier(const Instance& at, Allocator allocator) {
     expect_valid(at.problem, option.circuits);
     const CircuitChange change = change_between(at.laid, option.circuits);
     EXPECT_EQ(option.changed, std::max(change.removed, change.added));
-    EXPECT_EQ(option.completion, route_over(at.problem, option.circuits, allocator).completion);
-    EXPECT_EQ(option.dark_completion, route_over(at.problem, change.stays, allocator).completion);
+    expect_close(option.completion, route_over(at.problem, option.circuits, allocator).completion);
+    expect_close(option.dark_completion,
+                 route_over(at.problem, change.stays, allocator).completion);
     if (allocator == Allocator::kSplit) {
       // Fewer circuits never carry more. All-or-nothing may gain from losing one.
       EXPECT_GE(option.dark_completion, option.completion);
     }
-    EXPECT_LT(option.completion, before);
+    EXPECT_TRUE(option.completion < before || changed_before < 0);
     EXPECT_GT(option.changed, changed_before);
     before = option.completion;
     changed_before = option.changed;

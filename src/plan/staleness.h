@@ -6,6 +6,7 @@
 
 #include "core/matrix.h"
 #include "plan/delay.h"
+#include "plan/fine_times.h"
 #include "plan/region_time.h"
 
 // How much circuits lose that were chosen for another demand than the one they meet, measured on
@@ -60,6 +61,9 @@ struct FineCadence {
   RunningMean excess;
   RunningMean block_s;
   RunningMean detour_s;
+
+  // `fresh_s`: the same all-to-alls over circuits for the summed demand of the iteration.
+  void add(const FineTimes& times, double fresh_s);
 };
 
 class Staleness {
