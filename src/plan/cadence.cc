@@ -209,7 +209,7 @@ CadenceDecision CadenceController::choose(const Offer& offer) const {
   const double hold_at_least = reference * staleness_.held().lower(options_.confidence);
   CadenceDecision decision;
   decision.circuits = laid_;
-  decision.hold_for = offer.hold_for;
+  decision.hold_for = offer.rate_s < kNever ? offer.hold_for : 0;
   const std::vector<Fine> fine = fine_rates();
   // What another mode has to undercut, with confidence.
   const bool change = is_fine(mode_) ? offer.rate_s < kNever : hold_at_least > offer.rate_s;

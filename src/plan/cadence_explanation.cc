@@ -31,6 +31,22 @@ std::string counted(int count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+std::string laid_text(double excess, double at_least, double reference_s) {
+  if (!std::isfinite(excess)) {
+    return "the circuits laid leave some demand without a way; ";
+  }
+  if (excess < 0) {
+    return fmt::format(
+        "the circuits laid serve it {} better than circuits for the sum of each "
+        "iteration; ",
+        percent(-excess));
+  }
+  return fmt::format(
+      "the circuits laid cost {} of all-to-all time ({} an iteration) against "
+      "circuits for the demand of each iteration, {} at least; ",
+      percent(excess), duration(excess * reference_s), percent(at_least));
+}
+
 }  // namespace
 
 std::string CadenceController::explanation(const CadenceDecision& decision,
@@ -47,13 +63,7 @@ std::string CadenceController::explanation(const CadenceDecision& decision,
                         duration(offer.cost_s), darkness_name(offer.darkness));
   }
   text += fmt::format("demand drifts {} an iteration; ", percent(staleness_.drift().mean()));
-  text += std::isfinite(held)
-              ? fmt::format(
-                    "the circuits laid cost {} of all-to-all time ({} an iteration) against "
-                    "circuits for the demand of each iteration, {} at least; ",
-                    percent(held), duration(held * reference),
-                    percent(staleness_.held().lower(options_.confidence)))
-              : "the circuits laid leave some demand without a way; ";
+  text += laid_text(held, staleness_.held().lower(options_.confidence), reference);
   const std::string gain = fmt::format(
       "-{}", percent(iteration > 0 && std::isfinite(iteration) ? decision.saved_s / iteration : 1));
   switch (decision.mode) {
