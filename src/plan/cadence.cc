@@ -11,7 +11,8 @@ namespace mixnet::plan {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr int kEnoughSamples = 3;  // of a finer cadence before it is believed
+constexpr int64_t kSwapBudget = 2000;  // completions, to fit circuits to the layers one by one
+constexpr int kEnoughSamples = 3;      // of a finer cadence before it is believed
 
 int next_rung(int k) { return std::max(k + 1, k * 5 / 4); }
 
@@ -70,7 +71,7 @@ void CadenceController::observe(const IterationLoad& load, const Matrix<int>& ci
   // Once the links are dark for longer than all all-to-alls last, no demand makes a finer cadence
   // pay, and it need not be measured.
   const double all_to_alls_s =
-      staleness_.reference_s() * (1 + std::max(0.0, staleness_.held().mean()));
+      staleness_.reference_s() * (1 + std::max(0.0, staleness_.held().estimate(0).mean));
   const bool first = staleness_.iterations() == 0;
   Staleness::Fine fine;
   fine.passes = options_.per_pass && (first || least_pass_s(load, dark_) < all_to_alls_s);
@@ -82,7 +83,7 @@ void CadenceController::observe(const IterationLoad& load, const Matrix<int>& ci
 }
 
 // k never exceeds the iterations seen.
-std::vector<CadenceController::Horizon> CadenceController::ladder() const {
+std::vector<CadenceController::Horizon> CadenceController::ladder(Staleness::Target target) const {
   const auto most =
       static_cast<int>(std::min<int64_t>(options_.longest_hold, staleness_.iterations()));
   std::vector<Horizon> horizons;
@@ -90,31 +91,80 @@ std::vector<CadenceController::Horizon> CadenceController::ladder() const {
   for (int rung = 1; at.k < most; rung = std::min(most, next_rung(rung))) {
     while (at.k < rung) {
       ++at.k;
-      at.staleness += staleness_.excess_at(at.k);
+      at.staleness += staleness_.excess_at(target, at.k);
     }
     horizons.push_back(at);
   }
   return horizons;
 }
 
+// Changes on offer. Completions are relative to those over circuits chosen for the summed demand,
+// matrix by matrix. An offer never promises to be better than these, which would be a promise about
+// the very demand that it was fitted to; and if it serves the last iteration worse than circuits
+// for the target usually do, that counts: the average may be of demand that is gone.
+std::vector<RewireOption> CadenceController::options_for(Staleness::Target target,
+                                                         bool partial) const {
+  const Matrix<int>& fresh = staleness_.circuits(target);
+  const std::vector<DemandMatrix>& fitted = staleness_.matrices(target);
+  const std::vector<DemandMatrix>& last = staleness_.matrices(Staleness::Target::kLast);
+  const double fitted_base = summed(fitted, fresh);
+  const double last_base = summed(last, staleness_.circuits(Staleness::Target::kLast));
+  std::vector<RewireOption> options;
+  if (!(fitted_base > 0) || !std::isfinite(fitted_base) || !(last_base > 0)) {
+    return options;
+  }
+  if (partial) {
+    options = rewire_frontier(WireProblem{staleness_.demand(target), region_.alpha, region_.eps},
+                              laid_, fresh, region_.allocator);
+    options.erase(options.begin());  // no change at all
+  }
+  RewireOption whole;
+  whole.circuits = partial ? swap_circuits(region_, fitted, fresh, kSwapBudget) : fresh;
+  options.push_back(std::move(whole));
+  for (RewireOption& option : options) {
+    const CircuitChange change = change_between(laid_, option.circuits);
+    option.changed = change.changed();
+    option.completion = std::max({1.0, summed(fitted, option.circuits) / fitted_base,
+                                  summed(last, option.circuits) / last_base -
+                                      std::max(0.0, staleness_.excess_at(target, 1))});
+    option.dark_completion =
+        options_.detour ? std::max(option.completion, summed(last, change.stays) / last_base)
+                        : kNever;
+  }
+  if (options.back().changed == 0) {
+    options.clear();  // the best is laid already
+  }
+  return options;
+}
+
+double CadenceController::summed(const std::vector<DemandMatrix>& matrices,
+                                 const Matrix<int>& circuits) const {
+  double sum = 0;
+  for (const DemandMatrix& demand : matrices) {
+    sum += completion_over(region_, demand, circuits);
+  }
+  return sum;
+}
+
 CadenceController::Offer CadenceController::cheapest(const std::vector<RewireOption>& frontier,
-                                                     Darkness darkness, double base) {
+                                                     Darkness darkness, Staleness::Target target) {
+  Offer best;
+  best.rate_s = kNever;
+  if (frontier.empty()) {
+    return best;
+  }
   const double reference = staleness_.reference_s();
-  const double other = last_.other.seconds();
   std::vector<double> cost;
   for (const RewireOption& option : frontier) {
     const double exposed = dark_.exposed_s(option.changed, last_.iteration_window);
-    const double then = reference * (option.completion / base + staleness_.excess_at(1));
-    cost.push_back(
-        darkness == Darkness::kBlock
-            ? exposed
-            : detour_loss_s(exposed, other, reference * option.dark_completion / base, then));
+    cost.push_back(darkness == Darkness::kBlock ? exposed
+                                                : detour_loss_s(exposed, last_.other.seconds(),
+                                                                reference * option.dark_completion,
+                                                                reference * option.completion));
   }
-  Offer best;
-  best.rate_s = kNever;
-  for (const Horizon& h : ladder()) {
-    const std::size_t at = best_rewire(frontier, cost, h.k * reference / base);
-    const double excess = frontier[at].completion / base - 1;
+  for (const Horizon& h : ladder(target)) {
+    const std::size_t at = best_rewire(frontier, cost, h.k * reference);
+    const double excess = frontier[at].completion - 1;
     const double rate = (cost[at] + reference * (h.k * excess + h.staleness)) / h.k;
     if (rate < best.rate_s) {
       best.rate_s = rate;
@@ -123,57 +173,43 @@ CadenceController::Offer CadenceController::cheapest(const std::vector<RewireOpt
       best.darkness = darkness;
       best.changed = frontier[at].changed;
       best.circuits = frontier[at].circuits;
+      best.scope = at + 1 == frontier.size() ? ChangeScope::kWhole : ChangeScope::kPartial;
+    }
+  }
+  return best;
+}
+
+CadenceController::Offer CadenceController::best_offer(Staleness::Target target) {
+  // What no offer undercuts (a detour may be free): if even that does not beat holding, partial
+  // changes are not looked for.
+  const double least = options_.detour ? 0 : dark_.exposed_s(1, last_.iteration_window);
+  double least_rate = kNever;
+  for (const Horizon& h : ladder(target)) {
+    least_rate = std::min(least_rate, (least + staleness_.reference_s() * h.staleness) / h.k);
+  }
+  const double hold_at_least =
+      staleness_.held().estimate(options_.confidence).at_least * staleness_.reference_s();
+  const bool may_pay = is_fine(mode_) || hold_at_least > least_rate;
+  const std::vector<RewireOption> options = options_for(target, options_.partial && may_pay);
+  Offer best = cheapest(options, Darkness::kBlock, target);
+  if (options_.detour) {
+    Offer detour = cheapest(options, Darkness::kDetour, target);
+    if (detour.rate_s < best.rate_s) {
+      best = std::move(detour);
     }
   }
   return best;
 }
 
 CadenceController::Offer CadenceController::best_offer() {
-  Offer none;
-  none.rate_s = kNever;
   if (!staleness_.knows_lag()) {
+    Offer none;
+    none.rate_s = kNever;
     return none;
   }
-  const Matrix<int>& fresh = staleness_.target_circuits();
-  const DemandMatrix& demand = staleness_.target_demand();
-  const double base = completion_over(region_, demand, fresh);
-  const CircuitChange whole = change_between(laid_, fresh);
-  if (whole.changed() == 0 || !(base > 0) || !std::isfinite(base)) {
-    return none;
-  }
-  // The whole change first. Its staleness alone is what no offer undercuts (a detour may be free);
-  // if even that does not beat holding, partial changes are not looked for.
-  RewireOption all;
-  all.circuits = fresh;
-  all.changed = whole.changed();
-  all.completion = base;
-  all.dark_completion = options_.detour ? completion_over(region_, demand, whole.stays) : kNever;
-  std::vector<RewireOption> frontier = {all};
-  const double least = options_.detour ? 0 : dark_.exposed_s(1, last_.iteration_window);
-  double least_rate = kNever;
-  for (const Horizon& h : ladder()) {
-    least_rate = std::min(least_rate, (least + staleness_.reference_s() * h.staleness) / h.k);
-  }
-  const bool may_pay =
-      is_fine(mode_) ||
-      staleness_.held().lower(options_.confidence) * staleness_.reference_s() > least_rate;
-  if (options_.partial && may_pay) {
-    frontier = rewire_frontier(WireProblem{demand, region_.alpha, region_.eps}, laid_, fresh,
-                               region_.allocator);
-    frontier.erase(frontier.begin());  // no change at all
-    if (frontier.empty()) {
-      return none;
-    }
-  }
-  Offer best = cheapest(frontier, Darkness::kBlock, base);
-  if (options_.detour) {
-    Offer detour = cheapest(frontier, Darkness::kDetour, base);
-    if (detour.rate_s < best.rate_s) {
-      best = std::move(detour);
-    }
-  }
-  best.scope = best.circuits == fresh ? ChangeScope::kWhole : ChangeScope::kPartial;
-  return best;
+  Offer best = best_offer(Staleness::Target::kLast);
+  Offer average = best_offer(Staleness::Target::kAverage);
+  return average.rate_s < best.rate_s ? average : best;
 }
 
 CadenceController::Fine CadenceController::fine_rate(CadenceMode mode, const FineCadence& measured,
@@ -205,8 +241,9 @@ std::vector<CadenceController::Fine> CadenceController::fine_rates() const {
 
 CadenceDecision CadenceController::choose(const Offer& offer) const {
   const double reference = staleness_.reference_s();
-  const double hold = reference * std::max(0.0, staleness_.held().mean());
-  const double hold_at_least = reference * staleness_.held().lower(options_.confidence);
+  const HeldExcess::Estimate held = staleness_.held().estimate(options_.confidence);
+  const double hold = reference * std::max(0.0, held.mean);
+  const double hold_at_least = reference * held.at_least;
   CadenceDecision decision;
   decision.circuits = laid_;
   decision.hold_for = offer.rate_s < kNever ? offer.hold_for : 0;

@@ -99,9 +99,13 @@ class CadenceController {
     double staleness = 0;  // sum of q(1) to q(k)
   };
 
-  std::vector<Horizon> ladder() const;
+  std::vector<Horizon> ladder(Staleness::Target target) const;
   Offer best_offer();
-  Offer cheapest(const std::vector<RewireOption>& frontier, Darkness darkness, double base);
+  Offer best_offer(Staleness::Target target);
+  Offer cheapest(const std::vector<RewireOption>& frontier, Darkness darkness,
+                 Staleness::Target target);
+  std::vector<RewireOption> options_for(Staleness::Target target, bool partial) const;
+  double summed(const std::vector<DemandMatrix>& matrices, const Matrix<int>& circuits) const;
   std::vector<Fine> fine_rates() const;
   Fine fine_rate(CadenceMode mode, const FineCadence& measured, double times) const;
   CadenceDecision choose(const Offer& offer) const;

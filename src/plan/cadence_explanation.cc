@@ -52,7 +52,8 @@ std::string laid_text(double excess, double at_least, double reference_s) {
 std::string CadenceController::explanation(const CadenceDecision& decision,
                                            const Offer& offer) const {
   const double reference = staleness_.reference_s();
-  const double held = staleness_.held().mean();
+  const HeldExcess::Estimate laid = staleness_.held().estimate(options_.confidence);
+  const double held = laid.mean;
   const double iteration = last_.other.seconds() + reference * (1 + std::max(0.0, held));
   DarkTimes dark = dark_;
   std::string text;
@@ -63,7 +64,7 @@ std::string CadenceController::explanation(const CadenceDecision& decision,
                         duration(offer.cost_s), darkness_name(offer.darkness));
   }
   text += fmt::format("demand drifts {} an iteration; ", percent(staleness_.drift().mean()));
-  text += laid_text(held, staleness_.held().lower(options_.confidence), reference);
+  text += laid_text(held, laid.at_least, reference);
   const std::string gain = fmt::format(
       "-{}", percent(iteration > 0 && std::isfinite(iteration) ? decision.saved_s / iteration : 1));
   switch (decision.mode) {

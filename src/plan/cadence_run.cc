@@ -10,6 +10,8 @@
 namespace mixnet::plan {
 namespace {
 
+constexpr int64_t kSwapBudget = 300'000;  // completions looked at for the best static circuits
+
 // Plays iterations one by one.
 class Player {
  public:
@@ -94,10 +96,10 @@ class Player {
 };
 
 double total_s(const Region& region, std::span<const IterationLoad> trace,
-               const Matrix<int>& circuits, std::size_t stride = 1) {
+               const Matrix<int>& circuits) {
   double sum = 0;
-  for (std::size_t t = 0; t < trace.size(); t += stride) {
-    sum += all_to_all_s(region, trace[t], circuits);
+  for (const IterationLoad& load : trace) {
+    sum += all_to_all_s(region, load, circuits);
   }
   return sum;
 }
@@ -128,46 +130,13 @@ DemandMatrix total_demand(std::span<const IterationLoad> trace) {
   return sum;
 }
 
-void move_circuit(Matrix<int>& circuits, std::size_t i, std::size_t j, int count) {
-  circuits(i, j) += count;
-  circuits(j, i) += count;
-}
-
-// Exchanges the partners of two circuits as long as the total over some iterations gets better.
-Matrix<int> swapped(const Region& region, std::span<const IterationLoad> trace,
-                    Matrix<int> circuits) {
-  constexpr int kRounds = 4;
-  const std::size_t stride = (trace.size() + 15) / 16;
-  const std::size_t n = circuits.rows();
-  double best = total_s(region, trace, circuits, stride);
-  bool better = true;
-  for (int round = 0; round < kRounds && better; ++round) {
-    better = false;
-    for (std::size_t a = 0; a < n; ++a) {
-      for (std::size_t b = 0; b < n; ++b) {
-        for (std::size_t c = a + 1; c < n; ++c) {
-          for (std::size_t d = 0; d < n; ++d) {
-            if (b == a || d == c || b == d || c == b || d == a || circuits(a, b) == 0 ||
-                circuits(c, d) == 0) {
-              continue;
-            }
-            Matrix<int> other = circuits;
-            move_circuit(other, a, b, -1);
-            move_circuit(other, c, d, -1);
-            move_circuit(other, a, c, 1);
-            move_circuit(other, b, d, 1);
-            const double time = total_s(region, trace, other, stride);
-            if (time < best * (1 - 1e-9)) {
-              best = time;
-              circuits = std::move(other);
-              better = true;
-            }
-          }
-        }
-      }
-    }
+// Matrices of up to 16 iterations, evenly spread.
+std::vector<DemandMatrix> sampled(std::span<const IterationLoad> trace) {
+  std::vector<DemandMatrix> matrices;
+  for (std::size_t t = 0; t < trace.size(); t += (trace.size() + 15) / 16) {
+    matrices.insert(matrices.end(), trace[t].demand.begin(), trace[t].demand.end());
   }
-  return circuits;
+  return matrices;
 }
 
 // Laid circuits first, then the best static ones, then those for iterations evenly spread.
@@ -175,7 +144,8 @@ std::vector<Matrix<int>> candidates(std::span<const IterationLoad> trace,
                                     const CadenceTrial& trial) {
   const Region& region = trial.region;
   const Matrix<int> summed = circuits_for(region, total_demand(trace));
-  std::vector<Matrix<int>> list = {trial.laid, summed, swapped(region, trace, summed)};
+  std::vector<Matrix<int>> list = {trial.laid, summed,
+                                   swap_circuits(region, sampled(trace), summed, kSwapBudget)};
   const std::size_t more = std::min<std::size_t>(trace.size(), CadenceHindsight::kCandidates - 3);
   for (std::size_t k = 0; k < more; ++k) {
     list.push_back(circuits_for(region, summed_demand(trace[k * trace.size() / more])));

@@ -1,6 +1,7 @@
 #include "plan/rewire.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <limits>
 #include <tuple>
@@ -327,6 +328,38 @@ void walk_towards_fresh(const WireProblem& problem, const Matrix<int>& laid,
   }
 }
 
+double summed_completion(const Region& region, std::span<const DemandMatrix> matrices,
+                         const Matrix<int>& circuits) {
+  double sum = 0;
+  for (const DemandMatrix& demand : matrices) {
+    sum += completion_over(region, demand, circuits);
+  }
+  return sum;
+}
+
+void move_circuit(Matrix<int>& circuits, std::size_t i, std::size_t j, int count) {
+  circuits(i, j) += count;
+  circuits(j, i) += count;
+}
+
+// Every way to exchange (a, b) and (c, d) for (a, c) and (b, d), in a fixed order.
+std::vector<std::array<std::size_t, 4>> exchanges(const Matrix<int>& circuits) {
+  const std::size_t n = circuits.rows();
+  std::vector<std::array<std::size_t, 4>> list;
+  for (std::size_t a = 0; a < n; ++a) {
+    for (std::size_t b = 0; b < n; ++b) {
+      for (std::size_t c = a + 1; c < n && circuits(a, b) > 0; ++c) {
+        for (std::size_t d = 0; d < n; ++d) {
+          if (circuits(c, d) > 0 && b != c && b != d && d != a) {
+            list.push_back({a, b, c, d});
+          }
+        }
+      }
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
 std::vector<RewireOption> rewire_frontier(const WireProblem& problem, const Matrix<int>& laid,
@@ -362,6 +395,40 @@ std::size_t best_rewire(std::span<const RewireOption> frontier, std::span<const 
     }
   }
   return best;
+}
+
+Matrix<int> swap_circuits(const Region& region, std::span<const DemandMatrix> matrices,
+                          Matrix<int> circuits, int64_t most) {
+  double best = summed_completion(region, matrices, circuits);
+  const auto each = static_cast<int64_t>(matrices.size());
+  int64_t left = most / std::max<int64_t>(1, each);
+  for (bool better = true; better && left > 0;) {
+    better = false;
+    for (const auto& [a, b, c, d] : exchanges(circuits)) {
+      // The list is of the circuits at the start of the round.
+      if (left-- <= 0) {
+        break;
+      }
+      if (circuits(a, b) == 0 || circuits(c, d) == 0) {
+        continue;
+      }
+      move_circuit(circuits, a, b, -1);
+      move_circuit(circuits, c, d, -1);
+      move_circuit(circuits, a, c, 1);
+      move_circuit(circuits, b, d, 1);
+      const double time = summed_completion(region, matrices, circuits);
+      if (time < best * kProgress) {
+        best = time;
+        better = true;
+        continue;
+      }
+      move_circuit(circuits, a, c, -1);
+      move_circuit(circuits, b, d, -1);
+      move_circuit(circuits, a, b, 1);
+      move_circuit(circuits, c, d, 1);
+    }
+  }
+  return circuits;
 }
 
 }  // namespace mixnet::plan

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/fabric_spec.h"
 #include "core/matrix.h"
+#include "plan/region_time.h"
 #include "plan/wire.h"
 
 // Partial change: which circuits of a running region to change so that the change pays.
@@ -45,5 +47,11 @@ std::vector<RewireOption> rewire_frontier(const WireProblem& problem, const Matr
 // per option, in the unit of horizon * completion. The frontier is not empty.
 std::size_t best_rewire(std::span<const RewireOption> frontier, std::span<const double> cost,
                         double horizon);
+
+// Exchanges the partners of two circuits as long as the summed completion of `matrices` gets lower,
+// from `circuits` on: wiring for a sum of demands is not the best wiring for demands that are sent
+// one after the other. Looks at no more than `most` completions. Degrees stay as they are.
+Matrix<int> swap_circuits(const Region& region, std::span<const DemandMatrix> matrices,
+                          Matrix<int> circuits, int64_t most);
 
 }  // namespace mixnet::plan

@@ -22,6 +22,12 @@ void move_towards(double& value, double goal, int64_t samples, int64_t memory) {
 
 int64_t power_of_two(std::size_t k) { return int64_t{1} << k; }
 
+void blend(DemandMatrix& average, const DemandMatrix& demand, int64_t samples) {
+  for (std::size_t c = 0; c < demand.cells().size(); ++c) {
+    move_towards(average.cells()[c], demand.cells()[c], samples, kAverageOver);
+  }
+}
+
 double average(const std::vector<double>& samples, std::size_t newest) {
   double sum = 0;
   for (std::size_t k = samples.size() - newest; k < samples.size(); ++k) {
@@ -63,23 +69,26 @@ void HeldExcess::add(double excess, bool same_circuits) {
   push_bounded(samples_, excess, kWindow);
 }
 
-double HeldExcess::mean() const {
-  return samples_.empty() ? 0 : average(samples_, samples_.size());
-}
-
-double HeldExcess::lower(double confidence) const {
-  if (!samples_.empty() && samples_.back() == std::numeric_limits<double>::infinity()) {
-    return samples_.back();  // traffic without any way is no matter of noise
+HeldExcess::Estimate HeldExcess::estimate(double confidence) const {
+  if (samples_.empty()) {
+    return {};
   }
-  if (samples_.empty() || differences_.empty()) {
-    return 0;
+  if (!std::isfinite(samples_.back())) {
+    return {samples_.back(), samples_.back()};  // without any way: no matter of noise
+  }
+  if (differences_.empty()) {
+    return {samples_.back(), 0};
   }
   const double noise = std::sqrt(average(differences_, differences_.size()));
-  double best = 0;
-  for (std::size_t w = 1; w <= samples_.size(); w *= 2) {
-    best = std::max(best,
-                    average(samples_, w) - confidence * noise / std::sqrt(static_cast<double>(w)));
+  Estimate best{samples_.back(), samples_.back() - confidence * noise};
+  for (std::size_t w = 2; w <= samples_.size(); w *= 2) {
+    const double mean = average(samples_, w);
+    const double at_least = mean - confidence * noise / std::sqrt(static_cast<double>(w));
+    if (at_least > best.at_least) {
+      best = Estimate{mean, at_least};
+    }
   }
+  best.at_least = std::max(0.0, best.at_least);
   return best;
 }
 
@@ -123,57 +132,68 @@ double Staleness::excess(const Sample& sample, const Matrix<int>& circuits) cons
 }
 
 void Staleness::observe_drift(const DemandMatrix& demand) {
+  const DemandMatrix& last = known(Target::kLast).demand;
   double now = 0;
   double before = 0;
   for (std::size_t c = 0; c < demand.cells().size(); ++c) {
     now += demand.cells()[c];
-    before += demand_.cells()[c];
+    before += last.empty() ? 0 : last.cells()[c];
   }
   if (now <= 0 || before <= 0) {
     return;
   }
   double moved = 0;
   for (std::size_t c = 0; c < demand.cells().size(); ++c) {
-    moved += std::abs(demand.cells()[c] / now - demand_.cells()[c] / before) / 2;
+    moved += std::abs(demand.cells()[c] / now - last.cells()[c] / before) / 2;
   }
   drift_.add(moved);
 }
 
 // Circuits of class k are looked at while they are 2^k to 2^(k+1) - 1 iterations old, then the
-// class takes those of the last iteration: one wiring per class, and a lag is met all the time by
-// one class only.
+// class takes those of the last iteration: one wiring per class and target, and a lag is met all
+// the time by one class only.
 void Staleness::observe_lags(const Sample& sample) {
   for (std::size_t k = 0; k < lags_.size(); ++k) {
     Lag& at = lags_[k];
-    const int64_t lag = iterations_ - at.taken;
-    if (at.taken >= 0 && lag >= power_of_two(k)) {
-      const double x = excess(sample, at.circuits);
-      if (std::isfinite(x)) {
-        at.excess.add(x);
-        at.lag.add(static_cast<double>(lag));
+    const int64_t age = iterations_ - at.taken;
+    if (at.taken >= 0 && age >= power_of_two(k)) {
+      std::array<double, kTargets> x{};
+      for (std::size_t target = 0; target < kTargets; ++target) {
+        x[target] = excess(sample, at.circuits[target]);
+      }
+      if (std::isfinite(x[0]) && std::isfinite(x[1])) {
+        at.excess[0].add(x[0]);
+        at.excess[1].add(x[1]);
+        at.age.add(static_cast<double>(age));
       }
     }
-    if (at.taken < 0 || lag >= power_of_two(k + 1) - 1) {
+    if (at.taken < 0 || age >= power_of_two(k + 1) - 1) {
       at.taken = iterations_;
-      at.circuits = fresh_;
+      for (std::size_t target = 0; target < kTargets; ++target) {
+        at.circuits[target] = known_[target].circuits;
+      }
     }
   }
 }
 
-void Staleness::observe_average(const Sample& sample, const DemandMatrix& demand) {
-  if (average_.empty()) {
-    average_ = demand;
-    average_circuits_ = fresh_;
-    return;
+void Staleness::observe_average(const IterationLoad& load, const DemandMatrix& demand) {
+  const auto wanted = static_cast<std::size_t>(options_.sample);
+  const std::size_t all = load.demand.size();
+  std::vector<DemandMatrix> spread;
+  for (std::size_t k = 0; k < std::min(all, wanted); ++k) {
+    spread.push_back(load.demand[k * all / std::min(all, wanted)]);
   }
-  const double x = excess(sample, average_circuits_);
-  if (std::isfinite(x)) {
-    average_excess_.add(x);
+  Known& average = known(Target::kAverage);
+  if (average.matrices.size() != spread.size()) {
+    average = Known{demand, spread, known(Target::kLast).circuits};
+  } else {
+    blend(average.demand, demand, iterations_ + 1);
+    for (std::size_t k = 0; k < spread.size(); ++k) {
+      blend(average.matrices[k], spread[k], iterations_ + 1);
+    }
+    average.circuits = circuits_for(region_, average.demand);
   }
-  for (std::size_t c = 0; c < demand.cells().size(); ++c) {
-    move_towards(average_.cells()[c], demand.cells()[c], iterations_ + 1, kAverageOver);
-  }
-  average_circuits_ = circuits_for(region_, average_);
+  known(Target::kLast).matrices = std::move(spread);
 }
 
 // Passes r - 1 and r of the iteration, r in turn: what the circuits for the one cost the other.
@@ -185,16 +205,17 @@ void Staleness::observe_passes(const IterationLoad& load, DarkTimes& dark) {
   const std::size_t row = 1 + static_cast<std::size_t>(passes_.excess.count()) % (rows - 1);
   const Matrix<int> before = circuits_for(region_, summed_demand(load, row - 1));
   const Matrix<int> own = circuits_for(region_, summed_demand(load, row));
-  const FineTimes fresh = pass_times(region_, load, row, {fresh_, fresh_}, dark);
-  passes_.add(pass_times(region_, load, row, {own, before}, dark), fresh.all_to_all_s);
+  const Matrix<int>& fresh = known(Target::kLast).circuits;
+  const FineTimes whole = pass_times(region_, load, row, {fresh, fresh}, dark);
+  passes_.add(pass_times(region_, load, row, {own, before}, dark), whole.all_to_all_s);
 }
 
 // Two neighbouring matrices, in turn: the circuits change from those for the one to the other's.
 void Staleness::observe_layers(const IterationLoad& load, DarkTimes& dark) {
   const std::size_t all = load.demand.size();
   const std::size_t at = static_cast<std::size_t>(layers_.excess.count()) % all;
-  const bool known = last_matrices_.size() == all;
-  if (!known && at == 0) {
+  const bool seen = last_matrices_.size() == all;
+  if (!seen && at == 0) {
     return;
   }
   const DemandMatrix& demand = load.demand[at];
@@ -204,9 +225,9 @@ void Staleness::observe_layers(const IterationLoad& load, DarkTimes& dark) {
   const bool guesses =
       std::any_of(load.layer_switches.begin(), load.layer_switches.end(),
                   [](const LayerSwitch& one) { return one.foresight == Foresight::kLast; });
-  const Matrix<int> guess = guesses && known ? circuits_for(region_, last_matrices_[at]) : own;
-  const double fresh =
-      completion_over(region_, demand, fresh_) * load.all_to_alls * region_.seconds_per_unit;
+  const Matrix<int> guess = guesses && seen ? circuits_for(region_, last_matrices_[at]) : own;
+  const double fresh = completion_over(region_, demand, known(Target::kLast).circuits) *
+                       load.all_to_alls * region_.seconds_per_unit;
   layers_.add(layer_times(region_, load, demand, {before, guess, own}, dark), fresh);
 }
 
@@ -217,10 +238,12 @@ void Staleness::observe(const IterationLoad& load, const Matrix<int>& circuits, 
         "demand of every layer, once or per micro-batch");
   const DemandMatrix demand = summed_demand(load);
   CHECK(circuits.rows() == demand.rows(), "circuits of the servers of the demand");
-  fresh_ = circuits_for(region_, demand);
+  observe_drift(demand);
+  known(Target::kLast).demand = demand;
+  known(Target::kLast).circuits = circuits_for(region_, demand);
   Sample sample = take_sample(load);
   for (const DemandMatrix* matrix : sample.matrices) {
-    sample.reference += completion_over(region_, *matrix, fresh_);
+    sample.reference += completion_over(region_, *matrix, known(Target::kLast).circuits);
   }
   const double now_s = sample.reference * static_cast<double>(load.demand.size()) /
                        static_cast<double>(sample.matrices.size()) * load.repeats() *
@@ -234,11 +257,8 @@ void Staleness::observe(const IterationLoad& load, const Matrix<int>& circuits, 
   } else {
     move_towards(reference_s_, now_s, iterations_ + 1, kReferenceOver);
   }
-  if (!demand_.empty()) {
-    observe_drift(demand);
-  }
+  observe_average(load, demand);
   observe_lags(sample);
-  observe_average(sample, demand);
   held_.add(excess(sample, circuits), circuits == held_circuits_);
   held_circuits_ = circuits;
   const auto due = [this](const FineCadence& at, int64_t turn) {
@@ -253,46 +273,28 @@ void Staleness::observe(const IterationLoad& load, const Matrix<int>& circuits, 
     }
     last_matrices_ = load.demand;
   }
-  demand_ = demand;
   ++iterations_;
 }
 
-bool Staleness::targets_average() const {
-  return average_excess_.count() > 0 && average_excess_.mean() < lags_.front().excess.mean();
-}
-
-const DemandMatrix& Staleness::target_demand() const {
-  return targets_average() ? average_ : demand_;
-}
-
-const Matrix<int>& Staleness::target_circuits() const {
-  return targets_average() ? average_circuits_ : fresh_;
-}
-
-double Staleness::excess_at(int64_t lag) const {
+double Staleness::excess_at(Target target, int64_t lag) const {
+  const auto which = static_cast<std::size_t>(target);
   const double x = static_cast<double>(lag);
-  double lag_before = 0;
+  double age_before = 0;
   double before = 0;
-  bool any = false;
-  double value = 0;
   for (const Lag& at : lags_) {
-    if (at.excess.count() == 0) {
+    if (at.age.count() == 0) {
       break;
     }
-    const double here = at.excess.mean();
-    const double here_lag = at.lag.mean();
-    value = here;
-    if (x <= here_lag) {
-      value = any ? before + (here - before) * (x - lag_before) / (here_lag - lag_before) : here;
-      break;
+    const double here = at.excess[which].mean();
+    const double age = at.age.mean();
+    if (x <= age) {
+      return age_before == 0 ? here
+                             : before + (here - before) * (x - age_before) / (age - age_before);
     }
-    any = true;
     before = here;
-    lag_before = here_lag;
+    age_before = age;
   }
-  const double better =
-      targets_average() ? lags_.front().excess.mean() - average_excess_.mean() : 0;
-  return value - better;
+  return before;
 }
 
 }  // namespace mixnet::plan

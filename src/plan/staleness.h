@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -38,13 +39,16 @@ class RunningMean {
 class HeldExcess {
  public:
   void add(double excess, bool same_circuits);
-  double mean() const;
-  // Over the windows of the last 1, 2, 4, ... iterations the largest mean minus `confidence`
-  // standard errors; 0 while no two iterations could be compared.
-  double lower(double confidence) const;
+  // Of the last 1, 2, 4, ... iterations the window whose mean minus `confidence` standard errors is
+  // the largest: that mean, and what it is at least (0 while no two iterations could be compared).
+  struct Estimate {
+    double mean = 0;
+    double at_least = 0;
+  };
+  Estimate estimate(double confidence) const;
 
  private:
-  static constexpr std::size_t kWindow = 16;
+  static constexpr std::size_t kWindow = 64;
 
   std::vector<double> samples_;      // newest last
   std::vector<double> differences_;  // squared, halved
@@ -87,23 +91,30 @@ class Staleness {
   const FineCadence& passes() const { return passes_; }
   const FineCadence& layers() const { return layers_; }
 
-  // Demand to wire for and the circuits for it: the last iteration, or the average of about 16 if
-  // that has served the following iteration better.
-  const DemandMatrix& target_demand() const;
-  const Matrix<int>& target_circuits() const;
-  bool targets_average() const;
+  // Demand to wire for: that of the last iteration, or the average of about 16.
+  enum class Target : uint8_t { kLast, kAverage };
+  const DemandMatrix& demand(Target target) const { return known(target).demand; }
+  // The matrices that it is the sum of, some if there are many.
+  const std::vector<DemandMatrix>& matrices(Target target) const { return known(target).matrices; }
+  const Matrix<int>& circuits(Target target) const { return known(target).circuits; }
 
-  // q(a) for the target: mean excess of circuits chosen `lag` >= 1 iterations earlier. Measured at
+  // q(a): mean excess of circuits chosen for the target `lag` >= 1 iterations earlier. Measured at
   // lags 1, 2, 4, ...; linear between, constant beyond the longest seen.
-  double excess_at(int64_t lag) const;
-  bool knows_lag() const { return lags_.front().excess.count() > 0; }
+  double excess_at(Target target, int64_t lag) const;
+  bool knows_lag() const { return lags_.front().age.count() > 0; }
 
  private:
+  static constexpr std::size_t kTargets = 2;
+  struct Known {
+    DemandMatrix demand;
+    std::vector<DemandMatrix> matrices;
+    Matrix<int> circuits;
+  };
   struct Lag {  // lags in [2^k, 2^(k+1))
     int64_t taken = -1;
-    Matrix<int> circuits;
-    RunningMean excess;
-    RunningMean lag;
+    std::array<Matrix<int>, kTargets> circuits;
+    std::array<RunningMean, kTargets> excess;
+    RunningMean age;
   };
   // Matrices of the iteration that is observed, and their times over circuits for their sum.
   struct Sample {
@@ -114,7 +125,9 @@ class Staleness {
   Sample take_sample(const IterationLoad& load) const;
   double excess(const Sample& sample, const Matrix<int>& circuits) const;
   void observe_lags(const Sample& sample);
-  void observe_average(const Sample& sample, const DemandMatrix& demand);
+  void observe_average(const IterationLoad& load, const DemandMatrix& demand);
+  const Known& known(Target target) const { return known_[static_cast<std::size_t>(target)]; }
+  Known& known(Target target) { return known_[static_cast<std::size_t>(target)]; }
   void observe_drift(const DemandMatrix& demand);
   void observe_passes(const IterationLoad& load, DarkTimes& dark);
   void observe_layers(const IterationLoad& load, DarkTimes& dark);
@@ -123,11 +136,7 @@ class Staleness {
   StalenessOptions options_;
   int64_t iterations_ = 0;
   double reference_s_ = 0;
-  DemandMatrix demand_;   // summed, of the last iteration
-  Matrix<int> fresh_;     // circuits for it
-  DemandMatrix average_;  // of about 16 iterations
-  Matrix<int> average_circuits_;
-  RunningMean average_excess_;  // of circuits for the average in the following iteration
+  std::array<Known, kTargets> known_;
   Matrix<int> held_circuits_;
   HeldExcess held_;
   RunningMean drift_;
