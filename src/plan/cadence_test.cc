@@ -54,6 +54,7 @@ int count(const CadenceRun& run, CadenceMode mode, std::size_t from, std::size_t
   return sum;
 }
 
+// In two steps where a few circuits pay earlier than the rest.
 TEST(Cadence, ConstantDemandIsWiredForOnce) {
   for (const SwitchDevice& device :
        {constant_device(0.025, 0), constant_device(0.025, 3), prototype_device()}) {
@@ -62,8 +63,11 @@ TEST(Cadence, ConstantDemandIsWiredForOnce) {
       trial.options.per_layer = false;
       const auto trace = drifting_trace({8, 2, 1, 0, seed}, 80, busy_shape(), kScale);
       const CadenceRun run = evaluate_cadence(trace, trial);
-      EXPECT_EQ(run.changes, 1) << seed;
+      EXPECT_GE(run.changes, 1) << seed;
+      EXPECT_LE(run.changes, 2) << seed;
       EXPECT_EQ(count(run, CadenceMode::kRewire, 30, 80), 0);
+      trial.options.partial = false;
+      EXPECT_EQ(evaluate_cadence(trace, trial).changes, 1) << seed;
       EXPECT_EQ(run.decisions.front().mode, CadenceMode::kHold);
     }
   }
@@ -87,7 +91,8 @@ TEST(Cadence, SlowDriftAndSlowNicsHoldLong) {
     const CadenceHindsight h = hindsight(trace, trial);
     EXPECT_LT(run.total_s, h.every_iteration_s);
     // Learning costs a few changes, no more.
-    EXPECT_LT(regret_s(run, h), 5 * 6.4) << seed;
+    EXPECT_LT(regret_s(run, h), 6 * DarkTimes(trial.device).mean_s(24)) << seed;
+    EXPECT_LT(run.total_s, h.held_s) << seed;
   }
 }
 
@@ -120,9 +125,12 @@ TEST(Cadence, AlternatingDemandDoesNotThrash) {
     CadenceTrial trial = trial_of(prototype_device());
     trial.options.per_layer = false;
     const CadenceRun run = evaluate_cadence(trace, trial);
-    EXPECT_LE(run.changes, 6) << period;
-    const double change_s = DarkTimes(trial.device).mean_s(24);
-    EXPECT_LT(regret_s(run, hindsight(trace, trial)), 6 * change_s) << period;
+    EXPECT_LE(run.changes, 4) << period;
+    // Between the best static circuits and following the demand or holding for ever.
+    const CadenceHindsight h = hindsight(trace, trial);
+    EXPECT_LT(run.total_s, 1.2 * h.static_s) << period;
+    EXPECT_LT(run.total_s, h.held_s) << period;
+    EXPECT_LT(run.total_s, h.every_iteration_s) << period;
   }
 }
 
