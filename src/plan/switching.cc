@@ -8,11 +8,6 @@ SimTime exposed_time(SimTime switch_time, SimTime relink_time, SimTime window) {
   return later_of(SimTime(), switch_time + relink_time - window);
 }
 
-SimTime prototype_switch_time(int pairs) {
-  CHECK(pairs >= 1, "a switch moves at least one pair");
-  return SimTime::from_us(41'000) + SimTime::from_us(360) * pairs;
-}
-
 SwitchingCost switching_cost(const SwitchSchedule& schedule) {
   const int64_t times = int64_t{schedule.layers} * schedule.rounds;
   const SimTime one = schedule.switch_time + schedule.relink_time;

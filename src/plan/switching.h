@@ -18,11 +18,6 @@ namespace mixnet::plan {
 
 SimTime exposed_time(SimTime switch_time, SimTime relink_time, SimTime window);
 
-// Mean T_OCS of the MixNet prototype (Polatis switch over TL1) for `pairs` >= 1 cross-connects of
-// one command: 41.0 ms + 0.36 ms per pair, a least-squares fit of the measured 41.44, 42.44 and
-// 46.75 ms for 1, 4 and 16 pairs (appendix C), off by at most 0.09 ms there.
-SimTime prototype_switch_time(int pairs);
-
 // The switches of one region in one iteration.
 struct SwitchSchedule {
   int layers = 0;                // MoE layers that the region serves

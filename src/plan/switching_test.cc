@@ -59,11 +59,5 @@ TEST(Switching, RoundsMultiplyEverything) {
   EXPECT_EQ(switching_cost(schedule).total, SimTime());
 }
 
-TEST(Switching, FitOfTheMeasuredSwitch) {
-  EXPECT_NEAR(prototype_switch_time(1).ms(), 41.44, 0.1);
-  EXPECT_NEAR(prototype_switch_time(4).ms(), 42.44, 0.1);
-  EXPECT_NEAR(prototype_switch_time(16).ms(), 46.75, 0.1);
-}
-
 }  // namespace
 }  // namespace mixnet::plan
