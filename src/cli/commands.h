@@ -10,6 +10,7 @@ void add_bench_command(CLI::App& app, Outcome& outcome);
 void add_catalog_command(CLI::App& app, Outcome& outcome);
 void add_compare_command(CLI::App& app, Outcome& outcome);
 void add_cost_command(CLI::App& app, Outcome& outcome);
+void add_failures_command(CLI::App& app, Outcome& outcome);
 void add_flows_command(CLI::App& app, Outcome& outcome);
 void add_ocs_command(CLI::App& app, Outcome& outcome);
 void add_sweep_command(CLI::App& app, Outcome& outcome);

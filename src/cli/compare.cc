@@ -17,12 +17,13 @@ FabricResult simulate(const scenario::Scenario& scenario, const FabricSpec& spec
                       const RoutingView& routing, const CompareProgress& progress) {
   sim::IterationOptions options;
   options.wiring = wiring_policy(spec, scenario.study.cluster);
+  options.wiring_after = wiring_after_failures(spec);
   options.topology = topology_policy();
   options.timeline = spec.kind != FabricKind::kIdeal;
   if (progress) {
     options.progress = [&](int64_t done, int64_t total) { progress(spec.name, done, total); };
   }
-  return sim::simulate_iteration(scenario.study, spec, routing, options);
+  return sim::simulate_iterations(scenario.study, spec, routing, options);
 }
 
 void relate_switching(const Study& study, FabricResult& result) {
@@ -103,7 +104,7 @@ std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
     if (fabrics[i].switches == 0) {
       notes.push_back(spec.name +
                       ": no switch was needed, every wanted circuit was already there.");
-    } else if (spec.mixnet.relink_time == SimTime()) {
+    } else if (spec.mixnet.relink_time.mean == SimTime()) {
       notes.push_back(spec.name +
                       ": NIC re-link time is taken as 0, as the paper does; NICs of "
                       "today need seconds.");

@@ -39,6 +39,29 @@ sim::WiringPolicy wiring_policy(const FabricSpec& spec, const Cluster& cluster) 
           }};
 }
 
+sim::WiringAfterFailures wiring_after_failures(const FabricSpec& spec) {
+  return [allocator = spec.mixnet.allocator](const std::vector<sim::ServerPorts>& ports) {
+    std::vector<int> alpha;
+    std::vector<int> eps;
+    for (const sim::ServerPorts& p : ports) {
+      alpha.push_back(p.optical);
+      // Over its gateway a server still has about one electrical NIC.
+      eps.push_back(p.gateway >= 0 ? 1 : p.electrical);
+    }
+    const auto problem = [alpha, eps](const DemandMatrix& demand) {
+      return plan::WireProblem{demand, alpha, eps};
+    };
+    sim::WiringPolicy policy;
+    policy.wire = [=](const DemandMatrix& demand) {
+      return plan::wire(problem(demand), allocator);
+    };
+    policy.route = [=](const DemandMatrix& demand, const Matrix<int>& circuits) {
+      return plan::route_over(problem(demand), circuits, allocator);
+    };
+    return policy;
+  };
+}
+
 sim::TopologyPolicy topology_policy() {
   return [](const std::vector<sim::ServerTraffic>& traffic, int servers, int nics_per_server) {
     std::vector<plan::PairDemand> demand;

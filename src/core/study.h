@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/cluster.h"
@@ -11,7 +12,12 @@
 
 namespace mixnet {
 
-// Everything that a simulation of one training iteration depends on, except the routing counts.
+struct RunSettings {
+  int64_t iterations = 1;  // simulated one after the other
+  uint64_t seed = 1;       // of what is drawn while simulating
+};
+
+// Everything that a simulation of training iterations depends on, except the routing counts.
 struct Study {
   MoeModel model;
   Parallelism parallelism;
@@ -19,6 +25,7 @@ struct Study {
   NetworkSettings network;
   ComputeSettings compute;
   RoutingUse routing;
+  RunSettings run;
   std::vector<FabricSpec> fabrics;
   std::vector<Failure> failures;
 };

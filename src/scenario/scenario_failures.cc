@@ -31,6 +31,22 @@ Failure read_failure(TableReader& reader, const Cluster& cluster) {
   return failure;
 }
 
+// Fabrics whose parts can break: those that pool the NICs of a server.
+void check_fabrics(const toml::node& node, const Scenario& scenario, Problems& problems) {
+  if (scenario.study.network.nics == NicUse::kPinned) {
+    problems.add(node.source(),
+                 "failures are simulated with pooled NICs only: remove `nics = \"pinned\"`");
+  }
+  for (const FabricSpec& fabric : scenario.study.fabrics) {
+    if (fabric.kind == FabricKind::kTopoOpt) {
+      problems.add(node.source(),
+                   fmt::format("failures are not simulated on `topoopt`, whose topology is laid "
+                               "once: take `{}` out of this scenario",
+                               fabric.name));
+    }
+  }
+}
+
 }  // namespace
 
 void read_failures(const ScenarioFile& file, Scenario& scenario) {
@@ -43,6 +59,7 @@ void read_failures(const ScenarioFile& file, Scenario& scenario) {
     file.problems.add(node->source(), "`failure` must be written [[failure]], once per failure");
     return;
   }
+  check_fabrics(*node, scenario, file.problems);
   for (const toml::node& entry : *list) {
     const toml::table* table = entry.as_table();
     if (table == nullptr) {

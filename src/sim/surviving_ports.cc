@@ -56,6 +56,12 @@ void apply(const Failure& failure, bool circuits, const Placement& placement,
       p.optical = 0;
       return;
     case FailureKind::kGpu:
+      // One NIC is the backup's alone; the last electrical one is shared.
+      if (circuits && failure.side == FailureSide::kOptical) {
+        lose(p.optical);
+      } else {
+        p.electrical = std::max(1, p.electrical - 1);
+      }
       return;
   }
 }
@@ -90,15 +96,15 @@ std::vector<ServerPorts> surviving_ports(const Study& study, const FabricSpec& s
   return ports;
 }
 
-std::vector<int> remote_tensor_ranks(const Study& study, const Placement& placement) {
-  std::vector<int> ranks;
+std::vector<bool> remote_tensor_regions(const Study& study, const Placement& placement) {
+  std::vector<bool> remote(static_cast<std::size_t>(placement.regions()), false);
   for (const Failure& failure : study.failures) {
-    if (failure.kind == FailureKind::kGpu) {
-      ranks.push_back(failure.server * placement.ranks_per_server());
+    if (failure.kind == FailureKind::kGpu && study.parallelism.tp > 1) {
+      const int rank = failure.server * placement.ranks_per_server();
+      remote[static_cast<std::size_t>(rank / placement.expert_ranks())] = true;
     }
   }
-  std::sort(ranks.begin(), ranks.end());
-  return ranks;
+  return remote;
 }
 
 }  // namespace mixnet::sim

@@ -23,13 +23,14 @@ struct ServerPorts {
 //   eps-nics         no electrical NIC; the server of the region with the most NICs left becomes
 //                    the gateway (the lower number of equals)
 //   server           the spare has no optical NIC
-//   gpu              nothing: it slows the rank down (remote_tensor_ranks)
+//   gpu              the backup takes one NIC of the side for itself (the last electrical one is
+//                    shared), and slows its region down: remote_tensor_regions()
 // A server that has lost everything keeps one electrical NIC: the job would not run without.
 std::vector<ServerPorts> surviving_ports(const Study& study, const FabricSpec& spec,
                                          const Placement& placement);
 
-// Ranks one of whose GPUs is a backup in another server, reached by one NIC, so that tensor
-// parallelism leaves the server. One entry per gpu failure of the study, ascending.
-std::vector<int> remote_tensor_ranks(const Study& study, const Placement& placement);
+// Per region: is one GPU of a rank a backup in another server, so that tensor parallelism leaves
+// the server? The first rank of the server that lost a GPU is meant.
+std::vector<bool> remote_tensor_regions(const Study& study, const Placement& placement);
 
 }  // namespace mixnet::sim

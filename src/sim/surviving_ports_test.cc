@@ -72,17 +72,25 @@ TEST(SurvivingPorts, NobodyIsCutOff) {
   EXPECT_EQ(ports[0].gateway, -1);
 }
 
+TEST(SurvivingPorts, ABackupGpuTakesOneNic) {
+  EXPECT_EQ(after({{FailureKind::kGpu, 4, FailureSide::kOptical}}, circuits())[4].optical, 5);
+  const auto twice = after({{FailureKind::kGpu, 4}, {FailureKind::kGpu, 4}}, circuits());
+  EXPECT_EQ(twice[4].electrical, 1);
+}
+
 TEST(SurvivingPorts, ASpareServerIsElectricalOnly) {
   const auto ports = after({{FailureKind::kServer, 5}}, circuits());
   EXPECT_EQ(ports[5].optical, 0);
   EXPECT_EQ(ports[5].electrical, 2);
 }
 
-TEST(RemoteTensorRanks, NameTheFirstRankOfTheServer) {
+TEST(RemoteTensorRegions, AreThoseOfTheLostGpus) {
   Study study = two_regions();
-  study.failures = {{FailureKind::kGpu, 7}, {FailureKind::kNic, 2}, {FailureKind::kGpu, 1}};
-  EXPECT_EQ(remote_tensor_ranks(study, Placement(study.parallelism, study.cluster)),
-            (std::vector<int>{1, 7}));
+  study.failures = {{FailureKind::kGpu, 9}, {FailureKind::kNic, 2}};
+  const Placement placement(study.parallelism, study.cluster);
+  EXPECT_EQ(remote_tensor_regions(study, placement), (std::vector<bool>{false, true}));
+  study.parallelism.tp = 1;
+  EXPECT_EQ(remote_tensor_regions(study, placement), (std::vector<bool>{false, false}));
 }
 
 }  // namespace
