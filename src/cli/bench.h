@@ -27,6 +27,7 @@ struct BenchCase {
 };
 
 // Every group of benchmarks is one function; all_benches() lists the groups.
+std::vector<BenchCase> cadence_benches();
 std::vector<BenchCase> compare_benches();
 std::vector<BenchCase> decoder_benches();
 std::vector<BenchCase> fluid_benches();

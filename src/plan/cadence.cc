@@ -180,16 +180,18 @@ CadenceController::Offer CadenceController::cheapest(const std::vector<RewireOpt
 }
 
 CadenceController::Offer CadenceController::best_offer(Staleness::Target target) {
-  // What no offer undercuts (a detour may be free): if even that does not beat holding, partial
-  // changes are not looked for.
+  // What no offer undercuts (a detour may be free): if even that does not beat what is done
+  // now, partial changes are not looked for.
   const double least = options_.detour ? 0 : dark_.exposed_s(1, last_.iteration_window);
   double least_rate = kNever;
   for (const Horizon& h : ladder(target)) {
     least_rate = std::min(least_rate, (least + staleness_.reference_s() * h.staleness) / h.k);
   }
-  const double hold_at_least =
-      staleness_.held().estimate(options_.confidence).at_least * staleness_.reference_s();
-  const bool may_pay = is_fine(mode_) || hold_at_least > least_rate;
+  double beat = staleness_.held().estimate(options_.confidence).at_least * staleness_.reference_s();
+  for (const Fine& fine : fine_rates()) {
+    beat = fine.mode == mode_ ? fine.rate_s - options_.confidence * fine.error_s : beat;
+  }
+  const bool may_pay = beat > least_rate;
   const std::vector<RewireOption> options = options_for(target, options_.partial && may_pay);
   Offer best = cheapest(options, Darkness::kBlock, target);
   if (options_.detour) {

@@ -77,7 +77,7 @@ HeldExcess::Estimate HeldExcess::estimate(double confidence) const {
     return {samples_.back(), samples_.back()};  // without any way: no matter of noise
   }
   if (differences_.empty()) {
-    return {samples_.back(), 0};
+    return {samples_.back(), std::min(0.0, samples_.back())};
   }
   const double noise = std::sqrt(average(differences_, differences_.size()));
   Estimate best{samples_.back(), samples_.back() - confidence * noise};
@@ -88,7 +88,6 @@ HeldExcess::Estimate HeldExcess::estimate(double confidence) const {
       best = Estimate{mean, at_least};
     }
   }
-  best.at_least = std::max(0.0, best.at_least);
   return best;
 }
 

@@ -40,7 +40,8 @@ class HeldExcess {
  public:
   void add(double excess, bool same_circuits);
   // Of the last 1, 2, 4, ... iterations the window whose mean minus `confidence` standard errors is
-  // the largest: that mean, and what it is at least (0 while no two iterations could be compared).
+  // the largest: that mean, and what it is at least (not above 0 while no two iterations could be
+  // compared).
   struct Estimate {
     double mean = 0;
     double at_least = 0;
