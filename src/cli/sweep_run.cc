@@ -53,7 +53,7 @@ std::string content_hash(const std::string& path) {
 // shape of the demand makes it up to twice more or less.
 double rough_cost_s(const scenario::Scenario& scenario) {
   constexpr double kChangingDemand = 2.5e-5;
-  constexpr double kFixedDemand = 5e-6;
+  constexpr double kFixedDemand = 3e-6;
   const Study& study = scenario.study;
   const int layers = study.model.layers / std::max(1, study.parallelism.pp) + 1;
   const double steps = static_cast<double>(study.cluster.servers) * layers *

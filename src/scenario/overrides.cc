@@ -26,14 +26,14 @@ Error unreadable(const Override& setting) {
 }
 
 // Follows the dots of the key; what stands behind the equals sign replaces, also a whole table.
-// Moves, because a copied node forgets where it came from.
+// Moves, because a copied node forgets where it came from; a key keeps it too.
 void merge(toml::table& into, toml::table&& from) {
   for (auto&& [key, node] : from) {
     toml::table* inner = into.get_as<toml::table>(key.str());
     if (inner != nullptr && node.is_table() && !node.as_table()->is_inline()) {
       merge(*inner, std::move(*node.as_table()));
     } else {
-      into.insert_or_assign(key.str(), std::move(node));
+      into.insert_or_assign(key, std::move(node));
     }
   }
 }
