@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "plan/predict_newton.h"
 
 // Problem (MixNet, SIGCOMM 2025, appendix B.1). Given k samples (x_t, y_t) of normalised expert
 // loads, x_t of one MoE layer and y_t of the next one in the same iteration, find the E x E matrix
@@ -38,6 +39,9 @@ struct FitOptions {
   double gap_tolerance = 1e-4;
   double floor = 1e-6;       // 1e-6: a root mean square misfit of 0.1 % of the deviation of y
   double decay = 0.9;        // weight of a sample against the one after it, in (0, 1]
+  double first_sigma = 1e-3;
+  double sigma_factor = 0.1;
+  double inner = 0.1;
   int most_steps = 20'000;  // then the fit ends without the certificate
 };
 
@@ -77,17 +81,16 @@ class TransitionFit {
   Matrix<double> transition() const;
 
  private:
-  struct StepSums {
-    double largest = 0;  // sum over columns of the largest entry of minus half the gradient
-    double uphill = 0;   // > 0: the momentum points uphill
-  };
-
   void weigh_samples();
   double variance_of_y();
   void start_cold();
-  void take_residuals();
-  StepSums step_columns(double beta);
-  double lower_bound(double sum_of_largest) const;
+  void take_gram();
+  void residuals_of_columns();
+  bool ended(FitReport& report, double bound) const;
+  double project_columns(const std::vector<double>& r, double sigma, FitReport& report,
+                         double& bound);
+  void newton_direction(double sigma);
+  bool line_search(double sigma, double& value, FitReport& report, double& bound);
 
   std::size_t experts_;
   std::size_t window_;
@@ -104,15 +107,19 @@ class TransitionFit {
   std::vector<double> y_;            // k x E: sqrt(w_t) y_t
   std::vector<double> step_size_;    // E: 2 / L_j, 0 for experts without load in any sample
   std::vector<double> columns_;      // E x E: row j is column j of P
-  std::vector<double> previous_;     // E x E: the P before; becomes the next P
+  std::vector<double> center_;       // E x E: of the proximal step
+  std::vector<double> gram_;         // E x E
+  std::vector<double> scaled_x_;     // E x k
   std::vector<double> threshold_;    // E: last tau of every column
-  std::vector<double> residual_;     // k x E: Y - P X
-  std::vector<double> residual_before_;  // k x E: of previous_
-  std::vector<double> at_;               // k x E: of the extrapolated point
+  std::vector<double> residual_;     // k x E: R
+  std::vector<double> misfit_;       // k x E: Y - P X
+  std::vector<double> trial_;        // k x E
+  std::vector<double> direction_;    // E x k
   std::vector<double> gradient_;         // E: of one column, negative and halved
   std::vector<double> target_;           // E: one column after the step, before the projection
   std::vector<double> mean_y_;           // E: weighted
   std::vector<double> root_weight_;      // k
+  RowNewton newton_;
 };
 
 }  // namespace mixnet::plan
