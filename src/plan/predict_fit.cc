@@ -8,26 +8,36 @@
 
 namespace mixnet::plan {
 
+namespace {
+
+constexpr int kStepsPerCheck = 5;       // an objective costs half a step
+constexpr double kRelaxation = 1.6;     // the usual over-relaxation of the method
+constexpr double kRebalance = 1.5;      // smaller changes of rho are not worth an inverse
+constexpr double kFirstRho = 0.01;
+constexpr double kLeastRho = 1e-7;
+constexpr double kMostRho = 10;
+
+}  // namespace
+
 TransitionFit::TransitionFit(int experts, int window, FitOptions options)
     : experts_(static_cast<std::size_t>(experts)),
       window_(static_cast<std::size_t>(window)),
-      options_(options),
-      newton_(experts_, window_) {
+      options_(options) {
   CHECK(experts >= 1 && window >= 1, "a fit needs an expert and a sample");
   CHECK(options.decay > 0 && options.decay <= 1, "decay is in (0, 1]");
-  const std::size_t samples = window_ * experts_;
   for (std::vector<double>* v : {&raw_x_, &raw_y_, &x_by_expert_, &x_by_sample_, &y_, &residual_,
-                                 &misfit_, &trial_, &direction_, &scaled_x_}) {
-    v->resize(samples);
+                                 &dual_}) {
+    v->resize(window_ * experts_);
   }
-  columns_.resize(experts_ * experts_);
-  center_.resize(experts_ * experts_);
-  gram_.resize(experts_ * experts_);
-  step_size_.resize(experts_);
-  threshold_.resize(experts_);
-  gradient_.resize(experts_);
-  target_.resize(experts_);
-  mean_y_.resize(experts_);
+  for (std::vector<double>* v : {&columns_, &multiplier_, &anchor_}) {
+    v->resize(experts_ * experts_);
+  }
+  for (std::vector<double>* v : {&gram_, &shifted_, &inverse_}) {
+    v->resize(window_ * window_);
+  }
+  for (std::vector<double>* v : {&inverse_d_, &threshold_, &product_, &target_, &mean_y_}) {
+    v->resize(experts_);
+  }
   root_weight_.resize(window_);
 }
 
@@ -46,7 +56,7 @@ void TransitionFit::weigh_samples() {
   for (std::size_t age = 0; age < held_; ++age, power *= options_.decay) {
     sum += power;
   }
-  std::fill(step_size_.begin(), step_size_.end(), 0.0);
+  std::fill(inverse_d_.begin(), inverse_d_.end(), 0.0);
   std::fill(mean_y_.begin(), mean_y_.end(), 0.0);
   double weight = 1 / sum;
   for (std::size_t age = 0; age < held_; ++age, weight *= options_.decay) {
@@ -55,7 +65,7 @@ void TransitionFit::weigh_samples() {
     for (std::size_t j = 0; j < experts_; ++j) {
       const double x = raw_x_[slot * experts_ + j];
       const double y = raw_y_[slot * experts_ + j];
-      step_size_[j] += weight * x;
+      inverse_d_[j] += weight * x;
       mean_y_[j] += weight * y;
       x_by_sample_[age * experts_ + j] = root * x;
       x_by_expert_[j * held_ + age] = root * x;
@@ -63,7 +73,7 @@ void TransitionFit::weigh_samples() {
     }
     root_weight_[age] = root;
   }
-  for (double& s : step_size_) {
+  for (double& s : inverse_d_) {
     s = s > 0 ? 1 / s : 0.0;
   }
 }
@@ -72,9 +82,9 @@ double TransitionFit::variance_of_y() {
   double sum = 0;
   for (std::size_t t = 0; t < held_; ++t) {
     for (std::size_t i = 0; i < experts_; ++i) {
-      gradient_[i] = y_[t * experts_ + i] - root_weight_[t] * mean_y_[i];
+      product_[i] = y_[t * experts_ + i] - root_weight_[t] * mean_y_[i];
     }
-    sum += squared_norm(gradient_);
+    sum += squared_norm(product_);
   }
   return sum;
 }
@@ -84,35 +94,49 @@ void TransitionFit::start_cold() {
     std::copy(mean_y_.begin(), mean_y_.end(),
               columns_.begin() + static_cast<std::ptrdiff_t>(j * experts_));
   }
+  std::fill(multiplier_.begin(), multiplier_.end(), 0.0);
   std::fill(threshold_.begin(), threshold_.end(), 0.0);
+  rho_ = kFirstRho;
+  warm_ = true;
 }
 
-// misfit_ = Y - P X.
-void TransitionFit::residuals_of_columns() {
-  for (std::size_t t = 0; t < held_; ++t) {
-    const std::span<double> r(&misfit_[t * experts_], experts_);
-    std::fill(r.begin(), r.end(), 0.0);
-    accumulate_rows(r, columns_.data(), &x_by_sample_[t * experts_], experts_);
-    for (std::size_t i = 0; i < experts_; ++i) {
-      r[i] = y_[t * experts_ + i] - r[i];
-    }
-  }
-}
-
-// Gram matrix of the scaled rows of X, for the Newton steps.
+// X' D^-1 X, of which every change of rho needs another shifted inverse.
 void TransitionFit::take_gram() {
-  for (std::size_t j = 0; j < experts_; ++j) {
-    const double root = std::sqrt(step_size_[j]);
-    for (std::size_t t = 0; t < held_; ++t) {
-      scaled_x_[j * held_ + t] = root * x_by_expert_[j * held_ + t];
+  for (std::size_t a = 0; a < held_; ++a) {
+    for (std::size_t b = 0; b <= a; ++b) {
+      double product = 0;
+      for (std::size_t j = 0; j < experts_; ++j) {
+        product +=
+            x_by_sample_[a * experts_ + j] * x_by_sample_[b * experts_ + j] * inverse_d_[j];
+      }
+      gram_[a * held_ + b] = product;
+      gram_[b * held_ + a] = product;
     }
   }
-  for (std::size_t j = 0; j < experts_; ++j) {
-    for (std::size_t m = 0; m <= j; ++m) {
-      const double product =
-          dot({&scaled_x_[j * held_], held_}, {&scaled_x_[m * held_], held_});
-      gram_[j * experts_ + m] = product;
-      gram_[m * experts_ + j] = product;
+}
+
+// inverse_ = (rho I + X' D^-1 X)^-1 by Gauss-Jordan elimination; positive definite, so without
+// pivots.
+void TransitionFit::take_inverse() {
+  const std::size_t k = held_;
+  std::copy_n(gram_.begin(), k * k, shifted_.begin());
+  std::fill(inverse_.begin(), inverse_.end(), 0.0);
+  for (std::size_t a = 0; a < k; ++a) {
+    shifted_[a * k + a] += rho_;
+    inverse_[a * k + a] = 1;
+  }
+  for (std::size_t a = 0; a < k; ++a) {
+    const double pivot = 1 / shifted_[a * k + a];
+    for (std::size_t c = 0; c < k; ++c) {
+      shifted_[a * k + c] *= pivot;
+      inverse_[a * k + c] *= pivot;
+    }
+    for (std::size_t r = 0; r < k; ++r) {
+      const double factor = r == a ? 0.0 : shifted_[r * k + a];
+      for (std::size_t c = 0; c < k; ++c) {
+        shifted_[r * k + c] -= factor * shifted_[a * k + c];
+        inverse_[r * k + c] -= factor * inverse_[a * k + c];
+      }
     }
   }
 }
@@ -122,134 +146,144 @@ FitReport TransitionFit::fit() {
   weigh_samples();
   if (!warm_) {
     start_cold();
-    warm_ = true;
   }
   take_gram();
+  take_inverse();
   FitReport report;
   report.scale = variance_of_y();
-  residuals_of_columns();
-  const std::size_t numbers = held_ * experts_;
-  report.objective = squared_norm({misfit_.data(), numbers});
-  std::copy_n(misfit_.begin(), numbers, residual_.begin());
-  double bound = 0;
-  double sigma = options_.first_sigma;
-  while (!ended(report, bound)) {
-    center_ = columns_;
-    bool more = true;
-    double value = project_columns(residual_, sigma, report, bound);
-    while (more && !ended(report, bound)) {
-      newton_direction(sigma);
-      more = line_search(sigma, value, report, bound);
-    }
-    sigma = std::max(sigma * options_.sigma_factor, 1e-9);
+  for (std::size_t n = 0; n < columns_.size(); ++n) {
+    anchor_[n] = columns_[n] - multiplier_[n];
   }
-  return report;
+  double bound = 0;
+  report.objective = take_residuals(columns_);
+  while (true) {
+    report.gap = std::max(0.0, report.objective - bound);
+    report.certified = report.gap <= std::max(options_.gap_tolerance * report.objective,
+                                              options_.floor * report.scale);
+    if (report.certified || report.steps >= options_.most_steps) {
+      return report;
+    }
+    Balance balance;
+    for (int step = 1; step <= kStepsPerCheck; ++step) {
+      take_residuals(anchor_);
+      solve_residuals();
+      const double largest_sum = step_columns(step == kStepsPerCheck ? &balance : nullptr);
+      bound = std::max(bound, lower_bound(largest_sum));
+    }
+    report.steps += kStepsPerCheck;
+    report.objective = take_residuals(columns_);
+    rebalance(balance);
+  }
 }
 
-bool TransitionFit::ended(FitReport& report, double bound) const {
-  report.gap = std::max(0.0, report.objective - bound);
-  report.certified = report.gap <= std::max(options_.gap_tolerance * report.objective,
-                                            options_.floor * report.scale);
-  return report.certified || report.steps >= options_.most_steps;
+// residual_ = Y - M X for the matrix M with these columns; returns its squared norm.
+double TransitionFit::take_residuals(const std::vector<double>& columns) {
+  for (std::size_t t = 0; t < held_; ++t) {
+    const std::span<double> r(&residual_[t * experts_], experts_);
+    std::fill(r.begin(), r.end(), 0.0);
+    accumulate_rows(r, columns.data(), &x_by_sample_[t * experts_], experts_);
+    for (std::size_t i = 0; i < experts_; ++i) {
+      r[i] = y_[t * experts_ + i] - r[i];
+    }
+  }
+  return squared_norm({residual_.data(), held_ * experts_});
 }
 
-// columns_ = P(R), misfit_ = Y - P(R) X; objective, bound and the value psi(R) follow.
-double TransitionFit::project_columns(const std::vector<double>& r, double sigma,
-                                      FitReport& report, double& bound) {
-  double value = 0;
-  double sum_of_largest = 0;
+// dual_ = residual_ (rho I + X' D^-1 X)^-1: P = V + dual_ X' D^-1 solves the smooth half of the
+// step, and rho * dual_ are the residuals of that P.
+void TransitionFit::solve_residuals() {
+  std::fill(dual_.begin(), dual_.end(), 0.0);
+  for (std::size_t t = 0; t < held_; ++t) {
+    accumulate_rows({&dual_[t * experts_], experts_}, residual_.data(), &inverse_[t * held_],
+                    held_);
+  }
+}
+
+// The projection half of the step, and the multipliers. Returns the sum over columns of the largest
+// entry of dual_ X'.
+double TransitionFit::step_columns(Balance* balance) {
+  double largest_sum = 0;
   for (std::size_t j = 0; j < experts_; ++j) {
-    if (step_size_[j] == 0) {  // no sample sees this column
+    if (inverse_d_[j] == 0) {  // no sample sees this column
       continue;
     }
+    std::fill(product_.begin(), product_.end(), 0.0);
+    accumulate_rows(product_, dual_.data(), &x_by_expert_[j * held_], held_);
+    largest_sum += largest(product_);
+    double* __restrict v = &anchor_[j * experts_];
     double* __restrict p = &columns_[j * experts_];
-    const double* __restrict center = &center_[j * experts_];
-    std::fill(gradient_.begin(), gradient_.end(), 0.0);
-    accumulate_rows(gradient_, r.data(), &x_by_expert_[j * held_], held_);
-    sum_of_largest += largest(gradient_);
-    double* __restrict v = target_.data();
-    const double* __restrict g = gradient_.data();
-    const double step = step_size_[j] / sigma;
+    double* __restrict u = &multiplier_[j * experts_];
+    double* __restrict target = target_.data();
+    double* __restrict smooth = product_.data();
+    const double inverse_d = inverse_d_[j];
     for (std::size_t i = 0; i < experts_; ++i) {
-      v[i] = center[i] + step * g[i];
+      smooth[i] = v[i] + inverse_d * smooth[i];
+      target[i] = kRelaxation * smooth[i] + (1 - kRelaxation) * p[i] + u[i];
     }
     const double tau = simplex_threshold(target_, threshold_[j]);
     threshold_[j] = tau;
-    for (std::size_t i = 0; i < experts_; ++i) {
-      p[i] = v[i] - tau > 0 ? v[i] - tau : 0.0;
-      const double moved = p[i] - center[i];
-      v[i] = g[i] * p[i] - moved * moved / (2 * step);
+    if (balance != nullptr) {
+      weigh_column(j, tau, *balance);
     }
-    value += sum(target_);
+    for (std::size_t i = 0; i < experts_; ++i) {
+      const double projected = target[i] - tau > 0 ? target[i] - tau : 0.0;
+      p[i] = projected;
+      u[i] = target[i] - projected;
+      v[i] = projected - u[i];
+    }
   }
-  const std::size_t numbers = held_ * experts_;
-  const std::span<const double> all(r.data(), numbers);
-  const double along = dot(all, {y_.data(), numbers});
-  const double norm = squared_norm(all);
-  const double gain = along - sum_of_largest;
-  if (gain > 0 && norm > 0) {
-    bound = std::max(bound, gain * gain / norm);
-  }
-  residuals_of_columns();
-  report.objective = squared_norm({misfit_.data(), numbers});
-  ++report.steps;
-  return norm / 2 - along + value;
+  return largest_sum;
 }
 
-// direction_ = dR, by rows; from misfit_ - residual_.
-void TransitionFit::newton_direction(double sigma) {
-  for (std::size_t t = 0; t < held_; ++t) {
-    for (std::size_t i = 0; i < experts_; ++i) {
-      direction_[i * held_ + t] = misfit_[t * experts_ + i] - residual_[t * experts_ + i];
-    }
-  }
-  newton_.solve(gram_, {scaled_x_.data(), experts_ * held_}, 1 / sigma, columns_,
-                {direction_.data(), experts_ * held_});
-}
-
-// Moves R along the direction as far as psi falls enough. Returns whether this proximal step needs
-// more Newton steps.
-bool TransitionFit::line_search(double sigma, double& value, FitReport& report, double& bound) {
-  const std::size_t numbers = held_ * experts_;
-  double slope = 0;
-  for (std::size_t t = 0; t < held_; ++t) {
-    for (std::size_t i = 0; i < experts_; ++i) {
-      const std::size_t n = t * experts_ + i;
-      slope -= (misfit_[n] - residual_[n]) * direction_[i * held_ + t];
-    }
-  }
-  double length = 1;
-  double next = 0;
-  for (int halvings = 0; halvings < 12; ++halvings, length /= 2) {
-    for (std::size_t t = 0; t < held_; ++t) {
-      for (std::size_t i = 0; i < experts_; ++i) {
-        const std::size_t n = t * experts_ + i;
-        trial_[n] = residual_[n] + length * direction_[i * held_ + t];
-      }
-    }
-    next = project_columns(trial_, sigma, report, bound);
-    if (next <= value + 1e-4 * length * slope + 1e-15 || ended(report, bound)) {
-      break;
-    }
-  }
-  value = next;
-  residual_.swap(trial_);
-  double error = 0;
-  for (std::size_t n = 0; n < numbers; ++n) {
-    error += (misfit_[n] - residual_[n]) * (misfit_[n] - residual_[n]);
-  }
+// What column j adds to the residuals of the step, in the norm of D.
+void TransitionFit::weigh_column(std::size_t j, double tau, Balance& balance) const {
+  double apart = 0;
   double moved = 0;
-  for (std::size_t j = 0; j < experts_; ++j) {
-    if (step_size_[j] > 0) {
-      double m = 0;
-      for (std::size_t i = 0; i < experts_; ++i) {
-        const double d = columns_[j * experts_ + i] - center_[j * experts_ + i];
-        m += d * d;
-      }
-      moved += m / step_size_[j];
-    }
+  double size = 0;
+  double force = 0;
+  for (std::size_t i = 0; i < experts_; ++i) {
+    const double projected = std::max(target_[i] - tau, 0.0);
+    const double a = product_[i] - projected;
+    const double m = projected - columns_[j * experts_ + i];
+    // A multiplier that is equal in all rows only shifts tau: it exerts no force.
+    const double f = target_[i] - projected - tau;
+    apart += a * a;
+    moved += m * m;
+    size += projected * projected;
+    force += f * f;
   }
-  return error > options_.inner * sigma * moved;
+  balance.apart += apart / inverse_d_[j];
+  balance.moved += moved / inverse_d_[j];
+  balance.size += size / inverse_d_[j];
+  balance.force += force / inverse_d_[j];
+}
+
+// Chooses rho such that both relative residuals are of one size (Boyd et al. 2011, section 3.4.1;
+// the relative form is that of OSQP, Stellato et al. 2020).
+void TransitionFit::rebalance(const Balance& balance) {
+  if (balance.apart <= 0 || balance.moved <= 0 || balance.size <= 0 || balance.force <= 0) {
+    return;
+  }
+  const double ratio = std::sqrt(std::sqrt(balance.apart * balance.force /
+                                           (balance.size * balance.moved)));
+  if (ratio < kRebalance && ratio > 1 / kRebalance) {
+    return;
+  }
+  const double next = std::clamp(rho_ * ratio, kLeastRho, kMostRho);
+  for (std::size_t n = 0; n < columns_.size(); ++n) {
+    multiplier_[n] *= rho_ / next;
+    anchor_[n] = columns_[n] - multiplier_[n];
+  }
+  std::fill(threshold_.begin(), threshold_.end(), 0.0);
+  rho_ = next;
+  take_inverse();
+}
+
+// Weak duality at the residuals rho * dual_, scaled as is best (rho cancels).
+double TransitionFit::lower_bound(double largest_sum) const {
+  const std::span<const double> r(dual_.data(), held_ * experts_);
+  const double gain = dot(r, {y_.data(), r.size()}) - largest_sum;
+  return gain > 0 ? gain * gain / squared_norm(r) : 0.0;
 }
 
 void TransitionFit::apply(std::span<const double> x, std::span<double> out) const {

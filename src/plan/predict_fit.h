@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/matrix.h"
-#include "plan/predict_newton.h"
 
 // Problem (MixNet, SIGCOMM 2025, appendix B.1). Given k samples (x_t, y_t) of normalised expert
 // loads, x_t of one MoE layer and y_t of the next one in the same iteration, find the E x E matrix
@@ -14,19 +13,23 @@
 //   f(P) = sum_t w_t ||y_t - P x_t||^2,   w_t proportional to decay^age, sum_t w_t = 1.
 // P(i, j) reads as the share of expert j's load that moves on to expert i.
 //
-// Method. Accelerated projected gradient (FISTA, Beck and Teboulle 2009; restarts as O'Donoghue and
-// Candes 2015), with one step size per column: diag(L) >= 2 X W X' holds for
-// L_j = 2 sum_t w_t x_tj, because every x_t is non-negative and sums to 1. So rarely used experts
-// move as fast as popular ones. Neither X X' nor a gradient of its own is stored: with residuals R
-// (k x E), the gradient of column j is -2 sum_t sqrt(w_t) x_tj R_t. One step costs 2 E^2 k
-// multiplications and about E^2 for the projections.
+// Method. Alternating directions (ADMM, Boyd et al. 2011), with D = diag(sum_t w_t x_tj) as metric so
+// that rarely used experts move as fast as popular ones. With W folded into X and Y (both k
+// columns) and V = Z - U, one step is
+//   P = V + (Y - V X) (rho I + X' D^-1 X)^-1 X' D^-1     the smooth half: a k x k inverse, because
+//   Z = columns of 1.6 P - 0.6 Z + U, projected           D^-1-metric Hessians have rank k
+//   U = U + 1.6 P - 0.6 Z_old - Z
+// Z is the answer: its columns are in the simplex after every step. rho balances the two halves and
+// is kept, like Z and U, from one fit to the next. A step costs 2 E^2 k multiplications and about
+// E^2 for the projections; no E x E system is ever formed. Projected gradients need about ten times
+// as many steps: near-equal samples make X X' ill-conditioned, and here the inverse takes that up.
 //
-// Certificate. For any residuals R, and s >= 0, weak duality gives
-//   min f >= 2 s a - s^2 ||R||^2 with a = <R, Y> - sum_j max_i sum_t sqrt(w_t) x_tj R_ti,
-// at best max(a, 0)^2 / ||R||^2. For s = 1 and the residuals of P itself, f(P) minus it is the
-// Frank-Wolfe gap. The bound is a by-product of each step; the best one is kept, so `gap` is never
-// larger than the Frank-Wolfe gaps of the points at which gradients were taken. The fit ends when
-//   gap <= max(gap_tolerance * f(P), floor * scale).
+// Certificate. For any k x E residuals R, weak duality gives
+//   min f >= max(a, 0)^2 / ||R||^2 with a = <R, Y> - sum_j max_i (R X')(i, j).
+// For the residuals of Z itself and without the scaling by a / ||R||^2, f(Z) minus the bound is the
+// Frank-Wolfe gap. R = residuals of P makes the bound a by-product of every step; the best one is
+// kept. The fit ends when
+//   gap = f(Z) - bound <= max(gap_tolerance * f(Z), floor * scale).
 // `scale` is the weighted variance of y around its mean, that is f of the best P that ignores x: it
 // keeps the test meaningful when the samples can be met exactly (f = 0).
 //
@@ -39,9 +42,6 @@ struct FitOptions {
   double gap_tolerance = 1e-4;
   double floor = 1e-6;       // 1e-6: a root mean square misfit of 0.1 % of the deviation of y
   double decay = 0.9;        // weight of a sample against the one after it, in (0, 1]
-  double first_sigma = 1e-3;
-  double sigma_factor = 0.1;
-  double inner = 0.1;
   int most_steps = 20'000;  // then the fit ends without the certificate
 };
 
@@ -81,16 +81,25 @@ class TransitionFit {
   Matrix<double> transition() const;
 
  private:
+  // Squared norms that say whether rho is too large or too small.
+  struct Balance {
+    double apart = 0;  // P - Z
+    double moved = 0;  // Z - Z_old
+    double size = 0;   // Z
+    double force = 0;  // U
+  };
+
   void weigh_samples();
   double variance_of_y();
   void start_cold();
   void take_gram();
-  void residuals_of_columns();
-  bool ended(FitReport& report, double bound) const;
-  double project_columns(const std::vector<double>& r, double sigma, FitReport& report,
-                         double& bound);
-  void newton_direction(double sigma);
-  bool line_search(double sigma, double& value, FitReport& report, double& bound);
+  void take_inverse();
+  double take_residuals(const std::vector<double>& columns);
+  void solve_residuals();
+  double step_columns(Balance* balance);
+  void weigh_column(std::size_t j, double tau, Balance& balance) const;
+  void rebalance(const Balance& balance);
+  double lower_bound(double largest_sum) const;
 
   std::size_t experts_;
   std::size_t window_;
@@ -102,24 +111,27 @@ class TransitionFit {
   std::vector<double> raw_y_;
 
   // Of the current fit. k = held_.
+  std::vector<double> root_weight_;  // k
   std::vector<double> x_by_expert_;  // E x k: sqrt(w_t) x_tj
   std::vector<double> x_by_sample_;  // k x E, the same
   std::vector<double> y_;            // k x E: sqrt(w_t) y_t
-  std::vector<double> step_size_;    // E: 2 / L_j, 0 for experts without load in any sample
-  std::vector<double> columns_;      // E x E: row j is column j of P
-  std::vector<double> center_;       // E x E: of the proximal step
-  std::vector<double> gram_;         // E x E
-  std::vector<double> scaled_x_;     // E x k
-  std::vector<double> threshold_;    // E: last tau of every column
-  std::vector<double> residual_;     // k x E: R
-  std::vector<double> misfit_;       // k x E: Y - P X
-  std::vector<double> trial_;        // k x E
-  std::vector<double> direction_;    // E x k
-  std::vector<double> gradient_;         // E: of one column, negative and halved
-  std::vector<double> target_;           // E: one column after the step, before the projection
-  std::vector<double> mean_y_;           // E: weighted
-  std::vector<double> root_weight_;      // k
-  RowNewton newton_;
+  std::vector<double> mean_y_;       // E: weighted
+  std::vector<double> inverse_d_;    // E: diagonal of D^-1, 0 for experts without load
+  std::vector<double> gram_;         // k x k: X' D^-1 X
+  std::vector<double> shifted_;      // k x k: scratch of the inverse
+  std::vector<double> inverse_;      // k x k
+
+  // Kept between fits. Row j of these E x E arrays is column j of the matrix.
+  double rho_ = 0;
+  std::vector<double> columns_;     // Z
+  std::vector<double> multiplier_;  // U
+  std::vector<double> anchor_;      // V
+  std::vector<double> threshold_;   // E: last tau of every column
+
+  std::vector<double> residual_;  // k x E
+  std::vector<double> dual_;      // k x E
+  std::vector<double> product_;   // E: scratch of one column
+  std::vector<double> target_;    // E: the same
 };
 
 }  // namespace mixnet::plan
