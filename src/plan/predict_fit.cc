@@ -155,6 +155,7 @@ FitReport TransitionFit::fit() {
     anchor_[n] = columns_[n] - multiplier_[n];
   }
   double bound = 0;
+  int next_balance = 0;
   report.objective = take_residuals(columns_);
   while (true) {
     report.gap = std::max(0.0, report.objective - bound);
@@ -172,7 +173,10 @@ FitReport TransitionFit::fit() {
     }
     report.steps += kStepsPerCheck;
     report.objective = take_residuals(columns_);
-    rebalance(balance);
+    // With a fixed rho the method converges: changes become ever rarer.
+    if (report.steps >= next_balance && rebalance(balance)) {
+      next_balance = report.steps + report.steps / 2;
+    }
   }
 }
 
@@ -258,16 +262,16 @@ void TransitionFit::weigh_column(std::size_t j, double tau, Balance& balance) co
   balance.force += force / inverse_d_[j];
 }
 
-// Chooses rho such that both relative residuals are of one size (Boyd et al. 2011, section 3.4.1;
+// Chooses rho such that both relative residuals are of one size; true if it changed (Boyd et al. 2011, section 3.4.1;
 // the relative form is that of OSQP, Stellato et al. 2020).
-void TransitionFit::rebalance(const Balance& balance) {
+bool TransitionFit::rebalance(const Balance& balance) {
   if (balance.apart <= 0 || balance.moved <= 0 || balance.size <= 0 || balance.force <= 0) {
-    return;
+    return false;
   }
   const double ratio = std::sqrt(std::sqrt(balance.apart * balance.force /
                                            (balance.size * balance.moved)));
   if (ratio < kRebalance && ratio > 1 / kRebalance) {
-    return;
+    return false;
   }
   const double next = std::clamp(rho_ * ratio, kLeastRho, kMostRho);
   for (std::size_t n = 0; n < columns_.size(); ++n) {
@@ -277,6 +281,7 @@ void TransitionFit::rebalance(const Balance& balance) {
   std::fill(threshold_.begin(), threshold_.end(), 0.0);
   rho_ = next;
   take_inverse();
+  return true;
 }
 
 // Weak duality at the residuals rho * dual_, scaled as is best (rho cancels).

@@ -42,7 +42,7 @@ struct FitOptions {
   double gap_tolerance = 1e-4;
   double floor = 1e-6;       // 1e-6: a root mean square misfit of 0.1 % of the deviation of y
   double decay = 0.9;        // weight of a sample against the one after it, in (0, 1]
-  int most_steps = 20'000;  // then the fit ends without the certificate
+  int most_steps = 5000; // then the fit ends without the certificate
 };
 
 struct FitReport {
@@ -98,7 +98,7 @@ class TransitionFit {
   void solve_residuals();
   double step_columns(Balance* balance);
   void weigh_column(std::size_t j, double tau, Balance& balance) const;
-  void rebalance(const Balance& balance);
+  bool rebalance(const Balance& balance);
   double lower_bound(double largest_sum) const;
 
   std::size_t experts_;

@@ -1,0 +1,2 @@
+#include "plan/predict.h"
+#include <gtest/gtest.h>
