@@ -12,6 +12,7 @@ void add_compare_command(CLI::App& app, Outcome& outcome);
 void add_cost_command(CLI::App& app, Outcome& outcome);
 void add_flows_command(CLI::App& app, Outcome& outcome);
 void add_ocs_command(CLI::App& app, Outcome& outcome);
+void add_predict_command(CLI::App& app, Outcome& outcome);
 void add_trace_command(CLI::App& app, Outcome& outcome);
 void add_wire_command(CLI::App& app, Outcome& outcome);
 

@@ -21,8 +21,9 @@
 //   unchanged    the layer's load in the last iteration
 //   average      exponential average of the layer's normalised loads
 //   uniform      1 / E
-//   random       uniform on the simplex, a new draw each time: the baseline of the paper's figure 19
-//   copilot      P times the load of the layer before, see plan/predict_fit.h. The first MoE layer
+//   random       uniform on the simplex, a new draw each time: the baseline of the paper's figure
+//   19 copilot      P times the load of the layer before, see plan/predict_fit.h. The first MoE
+//   layer
 //                has none before it: its own load of the last iteration stands in
 //   best         whichever of unchanged, average, uniform and copilot had the least average load
 //                error at this layer so far (recent errors weighted more); ties: the first of them
@@ -31,9 +32,9 @@ namespace mixnet::plan {
 struct PredictorOptions {
   int layers = 1;
   int experts = 1;
-  int window = 16;       // iterations that copilot fits
-  double memory = 0.8;   // weight of the past in averages, in [0, 1)
-  uint64_t seed = 1;     // of random
+  int window = 16;      // iterations that copilot fits
+  double memory = 0.8;  // weight of the past in averages, in [0, 1)
+  uint64_t seed = 1;    // of random
   FitOptions fit;
 };
 

@@ -10,9 +10,10 @@ namespace mixnet::plan {
 
 namespace {
 
-constexpr int kStepsPerCheck = 5;       // an objective costs half a step
-constexpr double kRelaxation = 1.6;     // the usual over-relaxation of the method
-constexpr double kRebalance = 1.5;      // smaller changes of rho are not worth an inverse
+constexpr int kStepsPerCheck = 5;    // an objective costs half a step
+constexpr double kRelaxation = 1.6;  // the usual over-relaxation of the method
+constexpr double kRebalance = 1.5;   // smaller changes of rho are not worth an inverse
+constexpr double kRounding = 1e-24;  // squared errors of loads, which sum to 1
 constexpr double kFirstRho = 0.01;
 constexpr double kLeastRho = 1e-7;
 constexpr double kMostRho = 10;
@@ -25,8 +26,8 @@ TransitionFit::TransitionFit(int experts, int window, FitOptions options)
       options_(options) {
   CHECK(experts >= 1 && window >= 1, "a fit needs an expert and a sample");
   CHECK(options.decay > 0 && options.decay <= 1, "decay is in (0, 1]");
-  for (std::vector<double>* v : {&raw_x_, &raw_y_, &x_by_expert_, &x_by_sample_, &y_, &residual_,
-                                 &dual_}) {
+  for (std::vector<double>* v :
+       {&raw_x_, &raw_y_, &x_by_expert_, &x_by_sample_, &y_, &residual_, &dual_}) {
     v->resize(window_ * experts_);
   }
   for (std::vector<double>* v : {&columns_, &multiplier_, &anchor_}) {
@@ -106,8 +107,7 @@ void TransitionFit::take_gram() {
     for (std::size_t b = 0; b <= a; ++b) {
       double product = 0;
       for (std::size_t j = 0; j < experts_; ++j) {
-        product +=
-            x_by_sample_[a * experts_ + j] * x_by_sample_[b * experts_ + j] * inverse_d_[j];
+        product += x_by_sample_[a * experts_ + j] * x_by_sample_[b * experts_ + j] * inverse_d_[j];
       }
       gram_[a * held_ + b] = product;
       gram_[b * held_ + a] = product;
@@ -160,7 +160,7 @@ FitReport TransitionFit::fit() {
   while (true) {
     report.gap = std::max(0.0, report.objective - bound);
     report.certified = report.gap <= std::max(options_.gap_tolerance * report.objective,
-                                              options_.floor * report.scale);
+                                              options_.floor * report.scale + kRounding);
     if (report.certified || report.steps >= options_.most_steps) {
       return report;
     }
@@ -262,14 +262,14 @@ void TransitionFit::weigh_column(std::size_t j, double tau, Balance& balance) co
   balance.force += force / inverse_d_[j];
 }
 
-// Chooses rho such that both relative residuals are of one size; true if it changed (Boyd et al. 2011, section 3.4.1;
-// the relative form is that of OSQP, Stellato et al. 2020).
+// Chooses rho such that both relative residuals are of one size; true if it changed (Boyd et al.
+// 2011, section 3.4.1; the relative form is that of OSQP, Stellato et al. 2020).
 bool TransitionFit::rebalance(const Balance& balance) {
   if (balance.apart <= 0 || balance.moved <= 0 || balance.size <= 0 || balance.force <= 0) {
     return false;
   }
-  const double ratio = std::sqrt(std::sqrt(balance.apart * balance.force /
-                                           (balance.size * balance.moved)));
+  const double ratio =
+      std::sqrt(std::sqrt(balance.apart * balance.force / (balance.size * balance.moved)));
   if (ratio < kRebalance && ratio > 1 / kRebalance) {
     return false;
   }

@@ -13,8 +13,8 @@
 //   f(P) = sum_t w_t ||y_t - P x_t||^2,   w_t proportional to decay^age, sum_t w_t = 1.
 // P(i, j) reads as the share of expert j's load that moves on to expert i.
 //
-// Method. Alternating directions (ADMM, Boyd et al. 2011), with D = diag(sum_t w_t x_tj) as metric so
-// that rarely used experts move as fast as popular ones. With W folded into X and Y (both k
+// Method. Alternating directions (ADMM, Boyd et al. 2011), with D = diag(sum_t w_t x_tj) as metric
+// so that rarely used experts move as fast as popular ones. With W folded into X and Y (both k
 // columns) and V = Z - U, one step is
 //   P = V + (Y - V X) (rho I + X' D^-1 X)^-1 X' D^-1     the smooth half: a k x k inverse, because
 //   Z = columns of 1.6 P - 0.6 Z + U, projected           D^-1-metric Hessians have rank k
@@ -40,9 +40,9 @@ namespace mixnet::plan {
 
 struct FitOptions {
   double gap_tolerance = 1e-4;
-  double floor = 1e-6;       // 1e-6: a root mean square misfit of 0.1 % of the deviation of y
-  double decay = 0.9;        // weight of a sample against the one after it, in (0, 1]
-  int most_steps = 5000; // then the fit ends without the certificate
+  double floor = 1e-6;    // 1e-6: a root mean square misfit of 0.1 % of the deviation of y
+  double decay = 0.9;     // weight of a sample against the one after it, in (0, 1]
+  int most_steps = 5000;  // then the fit ends without the certificate
 };
 
 struct FitReport {
@@ -105,8 +105,8 @@ class TransitionFit {
   std::size_t window_;
   FitOptions options_;
   bool warm_ = false;
-  std::size_t held_ = 0;  // samples in the window
-  std::size_t next_ = 0;  // slot of the next sample
+  std::size_t held_ = 0;       // samples in the window
+  std::size_t next_ = 0;       // slot of the next sample
   std::vector<double> raw_x_;  // window x E, as added
   std::vector<double> raw_y_;
 

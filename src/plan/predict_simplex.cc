@@ -51,8 +51,8 @@ MIXNET_WIDE_VECTORS Above above(std::span<const double> v, double tau) {
 
 }  // namespace
 
-MIXNET_WIDE_VECTORS void accumulate_rows(std::span<double> out, const double* in, const double* factors,
-                     std::size_t count) {
+MIXNET_WIDE_VECTORS void accumulate_rows(std::span<double> out, const double* in,
+                                         const double* factors, std::size_t count) {
   const std::size_t n = out.size();
   double* __restrict to = out.data();
   std::size_t r = 0;

@@ -25,10 +25,10 @@ double dot(std::span<const double> a, std::span<const double> b);
 double largest(std::span<const double> v);
 
 // The tau with sum_i max(v[i] - tau, 0) = 1: max(v - tau, 0) is the point of the probability
-// simplex that is nearest to v (Held, Wolfe, Crowder 1974). Newton's method on that piecewise linear
-// convex function, from `guess` (the tau of a similar vector; any finite number is right); it ends
-// when the set of positive entries repeats, which makes tau exact. O(n) per step; a handful of
-// steps. v is finite and not empty.
+// simplex that is nearest to v (Held, Wolfe, Crowder 1974). Newton's method on that piecewise
+// linear convex function, from `guess` (the tau of a similar vector; any finite number is right);
+// it ends when the set of positive entries repeats, which makes tau exact. O(n) per step; a handful
+// of steps. v is finite and not empty.
 double simplex_threshold(std::span<const double> v, double guess);
 
 }  // namespace mixnet::plan

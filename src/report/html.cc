@@ -74,8 +74,8 @@ std::string notes_html(const std::vector<std::string>& notes) {
   return html + "</ul>";
 }
 
-// JSON that cannot end the <script> element it stands in: "<" only occurs inside strings, where
-// \u003c means the same.
+}  // namespace
+
 std::string script_safe(const nlohmann::ordered_json& json) {
   std::string text;
   for (const char byte : json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
@@ -87,8 +87,6 @@ std::string script_safe(const nlohmann::ordered_json& json) {
   }
   return text;
 }
-
-}  // namespace
 
 std::string html_escaped(std::string_view text) {
   std::string html;

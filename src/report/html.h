@@ -17,4 +17,8 @@ std::string report_html(const Comparison& comparison, const nlohmann::ordered_js
 // Plain text as HTML text or attribute value.
 std::string html_escaped(std::string_view text);
 
+// JSON that cannot end the <script> element it stands in: "<" only occurs inside strings, where
+// \u003c means the same.
+std::string script_safe(const nlohmann::ordered_json& json);
+
 }  // namespace mixnet::report
