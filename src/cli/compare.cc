@@ -15,10 +15,7 @@ namespace {
 
 FabricResult simulate(const scenario::Scenario& scenario, const FabricSpec& spec,
                       const RoutingView& routing, const CompareProgress& progress) {
-  sim::IterationOptions options;
-  options.wiring = wiring_policy(spec, scenario.study.cluster);
-  options.wiring_after = wiring_after_failures(spec);
-  options.topology = topology_policy();
+  sim::IterationOptions options = iteration_policies(spec, scenario.study);
   options.timeline = spec.kind != FabricKind::kIdeal;
   if (progress) {
     options.progress = [&](int64_t done, int64_t total) { progress(spec.name, done, total); };
@@ -116,26 +113,10 @@ std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
 
 // Settings that are read but have nothing behind them yet.
 Status check_supported(const FabricSpec& spec) {
-  if (spec.kind != FabricKind::kMixnet) {
-    return Status();
-  }
-  const MixnetSettings& m = spec.mixnet;
-  if (m.cadence == Cadence::kAuto) {
-    return Error{fmt::format("{}: `cadence = \"auto\"` is not part of this version: use `never`, "
-                             "`once`, `every`, `iteration`, `stage` or `layer`",
-                             spec.name),
-                 ""};
-  }
-  if (m.scope == ChangeScope::kPartial) {
-    return Error{fmt::format("{}: `scope = \"partial\"` is not part of this version: use `whole`, "
-                             "which leaves circuits alone that stay the same",
-                             spec.name),
-                 ""};
-  }
-  if (m.predictor != Predictor::kUnchanged) {
+  if (spec.kind == FabricKind::kMixnet && spec.mixnet.predictor != Predictor::kUnchanged) {
     return Error{fmt::format("{}: `predictor = \"{}\"` is not part of this version: use "
                              "`unchanged`",
-                             spec.name, predictor_name(m.predictor)),
+                             spec.name, predictor_name(spec.mixnet.predictor)),
                  ""};
   }
   return Status();

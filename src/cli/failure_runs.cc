@@ -15,9 +15,7 @@ double iteration_with(const scenario::Scenario& scenario, const FabricSpec& spec
                       const RoutingView& routing, const std::vector<Failure>& failures) {
   Study study = scenario.study;
   study.failures = failures;
-  sim::IterationOptions options;
-  options.wiring = wiring_policy(spec, study.cluster);
-  options.wiring_after = wiring_after_failures(spec);
+  sim::IterationOptions options = iteration_policies(spec, study);
   options.timeline = false;
   return sim::simulate_iterations(study, spec, routing, options).iteration.seconds();
 }

@@ -93,7 +93,7 @@ values = ["1us", "10s"]
   EXPECT_EQ(scenario->study.cluster.nic_rate, BitRate::from_gbps(200));
   ASSERT_EQ(scenario->study.fabrics.size(), 2U);
   EXPECT_EQ(scenario->study.fabrics[0].name, "fat-tree");
-  EXPECT_EQ(scenario->study.fabrics[1].mixnet.switch_time, SimTime::from_ms(10'000));
+  EXPECT_EQ(scenario->study.fabrics[1].mixnet.switch_time.mean, SimTime::from_ms(10'000));
 }
 
 TEST(Sweep, AValueThatTheScenarioRefusesIsNamedByItsLine) {
