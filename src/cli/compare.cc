@@ -97,7 +97,8 @@ std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
   }
   for (std::size_t i = 0; i < fabrics.size(); ++i) {
     const FabricSpec& spec = study.fabrics[i];
-    if (spec.kind != FabricKind::kMixnet || spec.mixnet.cadence == Cadence::kOnce) {
+    if (spec.kind != FabricKind::kMixnet || spec.mixnet.cadence == Cadence::kOnce ||
+        spec.mixnet.cadence == Cadence::kNever) {
       continue;
     }
     if (fabrics[i].switches == 0) {
@@ -112,6 +113,33 @@ std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
   return notes;
 }
 
+// Settings that are read but have nothing behind them yet.
+Status check_supported(const FabricSpec& spec) {
+  if (spec.kind != FabricKind::kMixnet) {
+    return Status();
+  }
+  const MixnetSettings& m = spec.mixnet;
+  if (m.cadence == Cadence::kAuto) {
+    return Error{fmt::format("{}: `cadence = \"auto\"` is not part of this version: use `never`, "
+                             "`once`, `every`, `iteration`, `stage` or `layer`",
+                             spec.name),
+                 ""};
+  }
+  if (m.scope == ChangeScope::kPartial) {
+    return Error{fmt::format("{}: `scope = \"partial\"` is not part of this version: use `whole`, "
+                             "which leaves circuits alone that stay the same",
+                             spec.name),
+                 ""};
+  }
+  if (m.predictor != Predictor::kUnchanged) {
+    return Error{fmt::format("{}: `predictor = \"{}\"` is not part of this version: use "
+                             "`unchanged`",
+                             spec.name, predictor_name(m.predictor)),
+                 ""};
+  }
+  return Status();
+}
+
 }  // namespace
 
 Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView& routing,
@@ -119,6 +147,9 @@ Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView
   // Prices first: a missing one should not surface after minutes of simulation.
   std::vector<double> costs;
   for (const FabricSpec& spec : scenario.study.fabrics) {
+    if (Status supported = check_supported(spec); !supported) {
+      return supported.error();
+    }
     const Result<scenario::FabricCost> cost =
         scenario::fabric_cost(spec, scenario.study.cluster, scenario.prices);
     if (!cost) {

@@ -13,6 +13,7 @@ inline constexpr KeySpec kTopKeys[] = {
     {"network", "[network]"},
     {"compute", "[compute]"},
     {"routing", "[routing]", true},
+    {"run", "[run]"},
     {"fabric", "[[fabric]]", true},
     {"mixnet", "[mixnet]"},
     {"control", "[control]"},
@@ -80,10 +81,16 @@ inline constexpr KeySpec kRoutingKeys[] = {
     {"counts", "\"exact\""},
 };
 
+inline constexpr KeySpec kRunKeys[] = {
+    {"iterations", "20"},
+};
+
 inline constexpr KeySpec kMixnetKeys[] = {
     {"alpha", "6"},
     {"switch_time", "\"25ms\""},
+    {"switch_time_p99", "\"60ms\""},
     {"relink_time", "\"5.67s\""},
+    {"relink_time_p99", "\"6.33s\""},
     {"switch", "\"polatis-576\""},
     {"ocs_ports", "576"},
 };
@@ -91,7 +98,12 @@ inline constexpr KeySpec kMixnetKeys[] = {
 inline constexpr KeySpec kControlKeys[] = {
     {"allocator", "\"split\""},
     {"cadence", "\"layer\""},
+    {"every", "10"},
+    {"scope", "\"whole\""},
+    {"darkness", "\"block\""},
+    {"control_delay", "\"1ms\""},
     {"dispatch", "\"block\""},
+    {"predictor", "\"unchanged\""},
 };
 
 // A fabric may also carry every key of [mixnet] and [control].

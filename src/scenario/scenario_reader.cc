@@ -33,7 +33,7 @@ void read_top(const ScenarioFile& file, Scenario& scenario) {
   int64_t seed = 1;
   reader.read_int64("seed", seed, 0, INT64_MAX);
   scenario.seed = static_cast<uint64_t>(seed);
-  for (const char* name : {"model", "parallelism", "cluster", "network", "compute", "routing",
+  for (const char* name : {"model", "parallelism", "cluster", "network", "compute", "routing", "run",
                            "mixnet", "control", "prices"}) {
     reader.read_table(name);
   }
@@ -67,6 +67,7 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<std::s
                                                            &read_cluster_section,
                                                            &read_network_section,
                                                            &read_compute_section,
+                                                           &read_run_section,
                                                            &read_routing_section,
                                                            &read_prices_section,
                                                            &read_fabrics};
