@@ -98,9 +98,9 @@ TEST(Scenario, EveryKeyIsDocumentedInItsSection) {
       {"## [parallelism]", kParallelismKeys}, {"## [cluster]", kClusterKeys},
       {"## [network]", kNetworkKeys},         {"## [compute]", kComputeKeys},
       {"## [routing]", kRoutingKeys},         {"## [run]", kRunKeys},
-      {"## [mixnet]", kMixnetKeys},
-      {"## [control]", kControlKeys},         {"## [[fabric]]", kFabricKeys},
-      {"## [prices]", kPricesKeys},           {"## [prices]", kPriceRowKeys}};
+      {"## [mixnet]", kMixnetKeys},           {"## [control]", kControlKeys},
+      {"## [[fabric]]", kFabricKeys},         {"## [prices]", kPricesKeys},
+      {"## [prices]", kPriceRowKeys}};
   for (const auto& [title, keys] : sections) {
     const std::size_t begin = text->find(title);
     ASSERT_NE(begin, std::string::npos) << title;
