@@ -241,16 +241,25 @@
     }
     const colours = ink();
     const labels = switched.map((fabric) => fabric.name);
+    // A bar that dwarfs the next one is cut, as in the chart of iterations.
+    const sorted = switched.map((fabric) => fabric.exposed_switching_s).sort((a, b) => b - a);
+    const largest = sorted.length > 1 && sorted[0] > CUT_ABOVE * sorted[1]
+      ? 1.25 * sorted[1] : sorted[0];
+    const isCut = (fabric) => fabric.exposed_switching_s > largest;
+    const drawn = (fabric, cause) => fabric.exposed_by_cause_s[cause.key] * (
+      isCut(fabric) ? largest / fabric.exposed_switching_s : 1);
     const used = CAUSES.map((cause) => cause.name);
     const top = legendHeight('causes', used) + 4;
     draw('causes', top + 34 * switched.length + 28, {
-      grid: {left: nameRoom('causes', labels), right: 74, top, bottom: 26},
+      grid: {left: nameRoom('causes', labels), right: switched.some(isCut) ? 130 : 74, top,
+             bottom: 26},
       legend: legend(used, colours),
       xAxis: valueAxis(colours, (v) => seconds(v, 'axis'), {splitNumber: narrow('causes') ? 3 : 6}),
       yAxis: categories('causes', labels, colours),
       series: CAUSES.map((cause) => stackedBar(
-        cause.name, cause.colour, switched.map((fabric) => fabric.exposed_by_cause_s[cause.key]),
-        colours)).concat(stackEnd(switched.map((f) => seconds(f.exposed_switching_s)), colours)),
+        cause.name, cause.colour, switched.map((fabric) => drawn(fabric, cause)), colours)).concat(
+        stackEnd(switched.map((fabric) => seconds(fabric.exposed_switching_s) +
+          (isCut(fabric) ? ' \u2215\u2215 bar cut' : '')), colours)),
       tooltip: {trigger: 'axis', axisPointer: {type: 'shadow'}, formatter: (points) => {
         const fabric = switched[points[0].dataIndex];
         return tip(`${fabric.name}: ${seconds(fabric.exposed_switching_s)}`, CAUSES.map((cause) =>
