@@ -31,6 +31,7 @@ std::vector<BenchCase> compare_benches();
 std::vector<BenchCase> decoder_benches();
 std::vector<BenchCase> fluid_benches();
 std::vector<BenchCase> ocs_benches();
+std::vector<BenchCase> wire_benches();
 std::vector<BenchCase> all_benches();
 
 }  // namespace mixnet::cli

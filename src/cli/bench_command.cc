@@ -73,7 +73,8 @@ int run_bench(const BenchArguments& typed) {
 
 std::vector<BenchCase> all_benches() {
   std::vector<BenchCase> benches;
-  for (const auto& group : {fluid_benches, compare_benches, decoder_benches, ocs_benches}) {
+  for (const auto& group :
+       {fluid_benches, wire_benches, compare_benches, decoder_benches, ocs_benches}) {
     const std::vector<BenchCase> more = group();
     benches.insert(benches.end(), more.begin(), more.end());
   }

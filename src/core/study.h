@@ -6,6 +6,7 @@
 #include "core/cluster.h"
 #include "core/compute.h"
 #include "core/fabric_spec.h"
+#include "core/failure.h"
 #include "core/moe_model.h"
 #include "core/routing.h"
 
@@ -26,6 +27,7 @@ struct Study {
   RoutingUse routing;
   RunSettings run;
   std::vector<FabricSpec> fabrics;
+  std::vector<Failure> failures;
 };
 
 }  // namespace mixnet

@@ -171,6 +171,14 @@ nlohmann::ordered_json effective_config(const Scenario& scenario) {
   json["compute"] = compute_json(study.compute);
   json["run"] = {{"iterations", study.run.iterations}};
   json["routing"] = routing_json(scenario);
+  if (!study.failures.empty()) {
+    json["failures"] = Json::array();
+    for (const Failure& failure : study.failures) {
+      json["failures"].push_back({{"kind", failure_kind_name(failure.kind)},
+                                  {"server", failure.server},
+                                  {"side", failure_side_name(failure.side)}});
+    }
+  }
   json["fabrics"] = Json::array();
   for (const FabricSpec& fabric : study.fabrics) {
     json["fabrics"].push_back(fabric_json(fabric));

@@ -169,7 +169,7 @@ const Case kFitCases[] = {
     {"[mixnet]", "[run]\niterations = 0\n[mixnet]", 25, "between 1"},
     {"name = \"mixnet\"", "name = \"mixnet\"\nevery = 5", 33, "`cadence = \"every\"`"},
     {"name = \"mixnet\"", "name = \"mixnet\"\npredictor = \"copilot\"", 33, "\"predict\"`"},
-    {"cadence = \"layer\"", "allocator = \"relay\"", 28, "`algorithm1`, `released` or"},
+    {"cadence = \"layer\"", "allocator = \"best\"", 28, "`split` or `relay`"},
     {"packet_payload = \"4096B\"", "nics = \"shared\"", 19, "`pooled` or `pinned`"},
     {"name = \"mixnet\"", "name = \"mixnet\"\nlabel = \"fat-tree\"", 33, "another fabric"},
     {"name = \"mixnet\"", "name = \"mixnet\"\nlabel = \"a\\u0007b\"", 33, "printable text"},

@@ -107,7 +107,8 @@ void read_control_keys(TableReader& reader, MixnetSettings& mixnet) {
   reader.read_choice<Allocator>("allocator", mixnet.allocator,
                                 {{"algorithm1", Allocator::kAlgorithm1},
                                  {"released", Allocator::kReleased},
-                                 {"split", Allocator::kSplit}});
+                                 {"split", Allocator::kSplit},
+                                 {"relay", Allocator::kRelay}});
   reader.read_choice<Cadence>("cadence", mixnet.cadence,
                               {{"never", Cadence::kNever},
                                {"once", Cadence::kOnce},

@@ -15,6 +15,7 @@ inline constexpr KeySpec kTopKeys[] = {
     {"routing", "[routing]", true},
     {"run", "[run]"},
     {"fabric", "[[fabric]]", true},
+    {"failure", "[[failure]]"},
     {"mixnet", "[mixnet]"},
     {"control", "[control]"},
     {"prices", "[prices]"},
@@ -107,6 +108,12 @@ inline constexpr KeySpec kFabricKeys[] = {
     {"label", "\"mixnet-never\""},
     {"oversubscription", "3"},
     {"switch_radix", "64"},
+};
+
+inline constexpr KeySpec kFailureKeys[] = {
+    {"kind", "\"nic\"", true},
+    {"server", "0", true},
+    {"side", "\"optical\""},
 };
 
 inline constexpr KeySpec kPricesKeys[] = {

@@ -70,7 +70,8 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<std::s
                                                            &read_run_section,
                                                            &read_routing_section,
                                                            &read_prices_section,
-                                                           &read_fabrics};
+                                                           &read_fabrics,
+                                                           &read_failures};
   for (const auto step : steps) {
     step(file, scenario);
     if (!problems.none()) {

@@ -33,5 +33,6 @@ void read_run_section(const ScenarioFile& file, Scenario& scenario);
 void read_routing_section(const ScenarioFile& file, Scenario& scenario);
 void read_prices_section(const ScenarioFile& file, Scenario& scenario);
 void read_fabrics(const ScenarioFile& file, Scenario& scenario);
+void read_failures(const ScenarioFile& file, Scenario& scenario);
 
 }  // namespace mixnet::scenario

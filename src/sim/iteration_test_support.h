@@ -140,8 +140,8 @@ inline WiringPolicy wiring_with_spare() {
         received[j] += i == j ? 0 : demand(i, j);
       }
     }
-    const auto hot = static_cast<std::size_t>(
-        std::max_element(received.begin(), received.end()) - received.begin());
+    const auto hot = static_cast<std::size_t>(std::max_element(received.begin(), received.end()) -
+                                              received.begin());
     Matrix<int> circuits(n, n);
     for (std::size_t i = 0; i < n; ++i) {
       circuits(i, hot) = circuits(hot, i) = i == hot ? 0 : 2;

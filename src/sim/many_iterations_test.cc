@@ -249,6 +249,8 @@ TEST_F(ManyIterations, ThePolicyDecidesFromThePast) {
     EXPECT_GT(seen((i + 1) % 4, i % 4), 1.5 * seen((i + 1) % 4, (i + 2) % 4));
     EXPECT_EQ(q.last_iteration, i == 0 ? SimTime() : r.iterations[i - 1].iteration);
     EXPECT_GT(q.experts, SimTime());
+    EXPECT_EQ(q.other > SimTime(), i > 0);
+    EXPECT_LE(q.other, q.last_iteration);
     EXPECT_EQ(r.iterations[i].switches, switches[i]) << i;
   }
   EXPECT_EQ(r.cadence_explanation, "iteration 6");
