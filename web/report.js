@@ -27,6 +27,15 @@
     {name: 'pipeline', colour: '#ffaabb', of: (t) => t.pipeline},
     {name: 'gradient', colour: '#eedd88', of: (t) => t.gradient},
   ];
+  const CAUSES = [
+    {key: 'ocs', name: 'optical switch', colour: '#aa3377'},
+    {key: 'nic', name: 'NICs linking', colour: '#ee6677'},
+    {key: 'control', name: 'control loop', colour: '#ccbb44'},
+    {key: 'detour', name: 'detours', colour: '#4477aa'},
+  ];
+  const LINES = ['#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377', '#ee7733',
+                 '#009988', '#882255', '#999933'];
+  const LOG_ABOVE = 5;  // longest over shortest iteration from which the axis is logarithmic
   const HEAT_LIGHT = ['#f2f6fa', '#c3d9ec', '#6aaad6', '#2270b3', '#0a346b'];
   const HEAT_DARK = ['#212a35', '#1f4a73', '#3182bd', '#94c4df', '#f2f8fc'];
   const LABELLED_CELLS = 10;  // servers up to which a cell shows its number
@@ -196,6 +205,69 @@
     });
   };
 
+  const drawSeries = () => {
+    if (!byId('series')) return;
+    const colours = ink();
+    const bound = data.bound_series_s;
+    const all = fabrics.flatMap((fabric) => fabric.series.iteration_s).concat(bound);
+    const shortest = Math.min(...all);
+    const log = shortest > 0 && Math.max(...all) > LOG_ABOVE * shortest;
+    const top = legendHeight('series', names) + 14;
+    const line = (name, values, style) => ({
+      name, type: 'line', data: values, showSymbol: values.length < 60, symbolSize: 5, ...style});
+    draw('series', top + 300, {
+      grid: {left: 70, right: 20, top, bottom: 46},
+      legend: legend(names, colours),
+      xAxis: {type: 'category', data: bound.map((_, i) => i + 1), name: 'iteration',
+              nameLocation: 'middle', nameGap: 28, nameTextStyle: {color: colours.quiet},
+              axisLine: {lineStyle: {color: colours.line}}, axisLabel: {color: colours.quiet}},
+      yAxis: valueAxis(colours, (v) => seconds(v, 'axis'),
+                       log ? {type: 'log', min: shortest * 0.9} : {scale: true}),
+      series: fabrics.map((fabric, i) => line(fabric.name, fabric.series.iteration_s, {
+        itemStyle: {color: LINES[i % LINES.length]}, lineStyle: {width: 1.8}})).concat(
+        line('ideal', bound, {symbol: 'none', itemStyle: {color: colours.ink},
+                              lineStyle: {type: 'dashed', width: 1.5}})),
+      tooltip: {trigger: 'axis', formatter: (points) => tip(`iteration ${points[0].axisValue}`,
+        points.map((p) => tipRow(p.color, p.seriesName, seconds(p.value))))},
+    });
+  };
+
+  const drawCauses = () => {
+    if (!byId('causes')) return;
+    const switched = fabrics.filter((fabric) => fabric.exposed_switching_s > 0);
+    if (switched.length === 0) {
+      drawNothing('causes', 'No fabric waited for circuits.');
+      return;
+    }
+    const colours = ink();
+    const labels = switched.map((fabric) => fabric.name);
+    // A bar that dwarfs the next one is cut, as in the chart of iterations.
+    const sorted = switched.map((fabric) => fabric.exposed_switching_s).sort((a, b) => b - a);
+    const largest = sorted.length > 1 && sorted[0] > CUT_ABOVE * sorted[1]
+      ? 1.25 * sorted[1] : sorted[0];
+    const isCut = (fabric) => fabric.exposed_switching_s > largest;
+    const drawn = (fabric, cause) => fabric.exposed_by_cause_s[cause.key] * (
+      isCut(fabric) ? largest / fabric.exposed_switching_s : 1);
+    const used = CAUSES.map((cause) => cause.name);
+    const top = legendHeight('causes', used) + 4;
+    draw('causes', top + 34 * switched.length + 28, {
+      grid: {left: nameRoom('causes', labels), right: switched.some(isCut) ? 130 : 74, top,
+             bottom: 26},
+      legend: legend(used, colours),
+      xAxis: valueAxis(colours, (v) => seconds(v, 'axis'), {splitNumber: narrow('causes') ? 3 : 6}),
+      yAxis: categories('causes', labels, colours),
+      series: CAUSES.map((cause) => stackedBar(
+        cause.name, cause.colour, switched.map((fabric) => drawn(fabric, cause)), colours)).concat(
+        stackEnd(switched.map((fabric) => seconds(fabric.exposed_switching_s) +
+          (isCut(fabric) ? ' \u2215\u2215 bar cut' : '')), colours)),
+      tooltip: {trigger: 'axis', axisPointer: {type: 'shadow'}, formatter: (points) => {
+        const fabric = switched[points[0].dataIndex];
+        return tip(`${fabric.name}: ${seconds(fabric.exposed_switching_s)}`, CAUSES.map((cause) =>
+          tipRow(cause.colour, cause.name, seconds(fabric.exposed_by_cause_s[cause.key]))));
+      }},
+    });
+  };
+
   const drawBars = (id, key, format, axis) => {
     if (!fabrics.some((fabric) => fabric[key] > 0)) {
       drawNothing(id, 'Nothing to show: the figure is zero or unknown for every fabric.');
@@ -315,6 +387,8 @@
         drawNothing(id, 'No fabric was compared.'));
     } else {
       drawIteration();
+      drawSeries();
+      drawCauses();
       drawBars('value', 'perf_per_dollar', ratio, (v) => round(v) + '×');
       drawBars('cost', 'cost_usd', (v) => usd(v), (v) => usd(v, 'axis'));
       drawBars('share', 'all_to_all_share', percent, (v) => round(100 * v) + ' %');

@@ -26,8 +26,7 @@ plan::SwitchDevice device_of(const FabricSpec& spec) {
 }
 
 // What the simulator showed of the last iteration, as the planner wants it.
-plan::IterationLoad load_of(const sim::CadenceQuestion& q, const plan::Region& region,
-                            DispatchMode dispatch) {
+plan::IterationLoad load_of(const sim::CadenceQuestion& q, DispatchMode dispatch) {
   plan::IterationLoad load;
   load.layers = static_cast<int>(q.seen.front().size());
   load.micro_batches = q.micro_batches;
@@ -36,14 +35,11 @@ plan::IterationLoad load_of(const sim::CadenceQuestion& q, const plan::Region& r
   }
   load.iteration_window = q.attention;
   load.pass_window = q.attention;
-  load.layer_switches = plan::layer_switches(dispatch, q.attention, q.experts, q.attention);
+  load.layer_switches = plan::layer_switches(dispatch, q.attention, q.experts, q.backward);
   // Forward and twice as long backward, where no iteration has been measured yet.
-  const SimTime computed = (q.attention + q.experts) * (3LL * load.layers * q.micro_batches);
-  const double measured_s =
-      q.last_iteration.seconds() - plan::all_to_all_s(region, load, q.circuits);
-  load.other = q.last_iteration > SimTime() && measured_s > 0
-                   ? later_of(computed, SimTime::from_seconds(measured_s))
-                   : computed;
+  load.other = q.last_iteration > SimTime()
+                   ? q.other
+                   : (q.attention + q.experts) * (3LL * load.layers * q.micro_batches);
   return load;
 }
 
@@ -81,7 +77,7 @@ sim::CadencePolicy cadence_policy(const FabricSpec& spec, const Study& study) {
     if (q.seen.empty() || q.seen.front().empty()) {
       return sim::CadenceAnswer{};
     }
-    it->second.observe(load_of(q, region, spec.mixnet.dispatch), q.circuits);
+    it->second.observe(load_of(q, spec.mixnet.dispatch), q.circuits);
     return answer_of(it->second.decide());
   };
 }

@@ -155,6 +155,9 @@ Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView
   Comparison comparison;
   const FabricResult bound = simulate(scenario, ideal, routing, progress);
   comparison.bound = bound.iteration;
+  for (const IterationSample& sample : bound.iterations) {
+    comparison.bound_iterations.push_back(sample.iteration);
+  }
   std::copy(std::begin(bound.critical_path), std::end(bound.critical_path),
             std::begin(comparison.critical_path_bound));
   for (std::size_t i = 0; i < scenario.study.fabrics.size(); ++i) {

@@ -23,7 +23,8 @@ TEST_P(LargeExample, NoFabricBeatsTheBound) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Slow, LargeExample, testing::Values("mixtral-8x22b-1024gpu"));
+INSTANTIATE_TEST_SUITE_P(Slow, LargeExample,
+                         testing::Values("mixtral-8x22b-1024gpu", "mixtral-8x7b-drift-256gpu"));
 
 }  // namespace
 }  // namespace mixnet::cli

@@ -78,6 +78,51 @@ TEST(Compare, RewiringPaysWhenItIsFree) {
   EXPECT_GT(relink.iteration.seconds(), 0.9 * 5.67 * static_cast<double>(relink.switches));
 }
 
+Error refused(const std::vector<std::string>& overrides) {
+  const auto scenario = scenario::read_scenario(
+      std::string(MIXNET_SOURCE_DIR) + "/examples/mixtral-8x7b-drift-256gpu.toml", overrides);
+  EXPECT_TRUE(scenario.ok()) << scenario.error().text();
+  const auto routing = scenario::load_routing(*scenario);
+  EXPECT_TRUE(routing.ok()) << routing.error().text();
+  const Result<Comparison> comparison = compare(*scenario, routing->view(), nullptr);
+  EXPECT_FALSE(comparison.ok());
+  return comparison.ok() ? Error{} : comparison.error();
+}
+
+TEST(Compare, SaysWhatIsNotPartOfThisVersion) {
+  EXPECT_NE(refused({"fabric=[{name='mixnet', cadence='auto'}]"}).message.find("`iteration`"),
+            std::string::npos);
+  EXPECT_NE(refused({"fabric=[{name='mixnet', scope='partial'}]"}).message.find("`whole`"),
+            std::string::npos);
+  EXPECT_NE(refused({"fabric=[{name='mixnet', dispatch='predict', predictor='copilot'}]"})
+                .message.find("`unchanged`"),
+            std::string::npos);
+}
+
+// Over iterations whose demand drifts: nothing is free of the bound, and going around dark circuits
+// beats waiting seconds for them.
+TEST(Compare, DriftingDemandOverIterations) {
+  const Comparison c = run("mixtral-8x7b-drift-256gpu",
+                           {"model.layers=2", "parallelism.pp=1", "parallelism.dp=1",
+                            "cluster.servers=8", "run.iterations=12", "routing.drift=0.5"});
+  expect_sound(c);
+  ASSERT_EQ(c.bound_iterations.size(), 12U);
+  for (const FabricResult& f : c.fabrics) {
+    ASSERT_EQ(f.iterations.size(), 12U);
+    for (std::size_t i = 0; i < f.iterations.size(); ++i) {
+      EXPECT_GE(f.iterations[i].iteration, c.bound_iterations[i]) << f.name;
+    }
+    EXPECT_EQ(
+        std::accumulate(std::begin(f.exposed_by_cause), std::end(f.exposed_by_cause), SimTime()),
+        f.exposed_switching)
+        << f.name;
+  }
+  EXPECT_EQ(fabric(c, "every-10-nic").switches, 1);
+  EXPECT_GT(fabric(c, "every-10-nic").exposed_switching.seconds() * 12, 5);
+  EXPECT_LT(fabric(c, "every-10-nic-detour").iteration, fabric(c, "every-10-nic").iteration);
+  EXPECT_LT(fabric(c, "layer-nic-detour").iteration, fabric(c, "layer-nic").iteration);
+}
+
 TEST(Compare, RefusesWhatSimulatedTimeCannotHold) {
   const auto scenario =
       scenario::read_scenario(std::string(MIXNET_SOURCE_DIR) + "/examples/prototype-32gpu.toml",

@@ -99,7 +99,8 @@ struct FabricResult {
 
 // A whole `compare` run.
 struct Comparison {
-  SimTime bound;  // iteration on the ideal network
+  SimTime bound;  // iteration on the ideal network, mean
+  std::vector<SimTime> bound_iterations;
   SimTime critical_path_bound[kActivityCount];
   std::vector<FabricResult> fabrics;
   std::vector<std::string> notes;  // what the figures leave out, in sentences

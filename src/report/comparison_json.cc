@@ -28,6 +28,30 @@ ordered_json matrix_json(const Matrix<T>& matrix) {
   return rows;
 }
 
+ordered_json causes_json(const SimTime (&times)[kSwitchCauseCount]) {
+  ordered_json json = ordered_json::object();
+  for (int c = 0; c < kSwitchCauseCount; ++c) {
+    json[switch_cause_name(static_cast<SwitchCause>(c))] = exact_seconds(times[c]);
+  }
+  return json;
+}
+
+ordered_json series_json(const std::vector<IterationSample>& iterations) {
+  ordered_json json = {{"iteration_s", ordered_json::array()},
+                       {"all_to_all_s", ordered_json::array()},
+                       {"exposed_switching_s", ordered_json::array()},
+                       {"switches", ordered_json::array()},
+                       {"changed_circuits", ordered_json::array()}};
+  for (const IterationSample& s : iterations) {
+    json["iteration_s"].push_back(exact_seconds(s.iteration));
+    json["all_to_all_s"].push_back(exact_seconds(s.all_to_all));
+    json["exposed_switching_s"].push_back(exact_seconds(s.exposed_switching));
+    json["switches"].push_back(s.switches);
+    json["changed_circuits"].push_back(s.changed_circuits);
+  }
+  return json;
+}
+
 ordered_json traffic_json(const TrafficBytes& traffic) {
   return {{"tensor", traffic.tensor.count()},
           {"expert", traffic.expert.count()},
@@ -48,6 +72,16 @@ ordered_json fabric_json(const FabricResult& fabric, SimTime bound) {
   json["exposed_per_all_to_all"] = fabric.exposed_per_all_to_all;
   json["switching_total_s"] = exact_seconds(fabric.switching_total);
   json["switches"] = fabric.switches;
+  json["exposed_by_cause_s"] = causes_json(fabric.exposed_by_cause);
+  json["iterations"] = fabric.iterations.size();
+  json["iteration_p50_s"] = exact_seconds(fabric.iteration_p50);
+  json["iteration_p99_s"] = exact_seconds(fabric.iteration_p99);
+  json["switches_per_iteration"] = per_iteration(fabric.switches, fabric);
+  json["series"] = series_json(fabric.iterations);
+  json["cadence_explanation"] = nullptr;
+  if (!fabric.cadence_explanation.empty()) {
+    json["cadence_explanation"] = fabric.cadence_explanation;
+  }
   json["bound_s"] = exact_seconds(bound);
   json["bound_ratio"] = nullptr;
   if (bound.ps() > 0) {
@@ -75,6 +109,10 @@ ordered_json comparison_json(const Comparison& comparison, const ordered_json& c
     json["fabrics"].push_back(fabric_json(fabric, comparison.bound));
   }
   json["bound_s"] = exact_seconds(comparison.bound);
+  json["bound_series_s"] = ordered_json::array();
+  for (const SimTime time : comparison.bound_iterations) {
+    json["bound_series_s"].push_back(exact_seconds(time));
+  }
   json["bound_critical_path_s"] = activities_json(comparison.critical_path_bound);
   json["notes"] = comparison.notes;
   json["config"] = config;

@@ -50,6 +50,50 @@ Table headline_table(const Comparison& comparison) {
   return table;
 }
 
+Table switching_table(const Comparison& comparison) {
+  Table table({{"switching per iteration", Align::kLeft},
+               {"iterations"},
+               {"p50 (s)"},
+               {"p99 (s)"},
+               {"switches"},
+               {"circuits"},
+               {"ocs (s)"},
+               {"nic (s)"},
+               {"control (s)"},
+               {"detour (s)"}});
+  for (const FabricResult& fabric : comparison.fabrics) {
+    int64_t circuits = 0;
+    for (const IterationSample& s : fabric.iterations) {
+      circuits += s.changed_circuits;
+    }
+    std::vector<std::string> row{fabric.name,
+                                 std::to_string(fabric.iterations.size()),
+                                 seconds_text(fabric.iteration_p50),
+                                 seconds_text(fabric.iteration_p99),
+                                 significant(per_iteration(fabric.switches, fabric), 3),
+                                 significant(per_iteration(circuits, fabric), 3)};
+    for (const SimTime cause : fabric.exposed_by_cause) {
+      row.push_back(seconds_text(cause));
+    }
+    table.add_row(std::move(row));
+  }
+  return table;
+}
+
+bool has_switching(const Comparison& comparison) {
+  for (const FabricResult& fabric : comparison.fabrics) {
+    if (fabric.iterations.size() > 1) {
+      return true;
+    }
+    for (const SimTime cause : fabric.exposed_by_cause) {
+      if (cause > SimTime()) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 Table breakdown_table(const Comparison& comparison) {
   std::vector<Column> columns{{"critical path (s)", Align::kLeft}};
   for (const FabricResult& fabric : comparison.fabrics) {
@@ -81,6 +125,13 @@ std::string comparison_text(const Comparison& comparison, bool verbose) {
       wrapped("÷ bound: iteration over that of the ideal network (" + bound_text(comparison) +
                   "). perf/$: iterations per second and dollar of network, relative to fat-tree.",
               kTextWidth, 0);
+  if (has_switching(comparison)) {
+    text += '\n' + switching_table(comparison).text();
+    text += wrapped(
+        "Mean over iterations, of the region that switches most; ocs, nic, control and "
+        "detour are the exposed switching by its cause.",
+        kTextWidth, 0);
+  }
   if (verbose) {
     text += '\n' + breakdown_table(comparison).text();
   }

@@ -11,6 +11,12 @@ namespace mixnet::report {
 // cost, performance per dollar.
 Table headline_table(const Comparison& comparison);
 
+// One row per fabric: iterations, median and 99th percentile, commands and circuits set up per
+// iteration, exposed switching by cause.
+Table switching_table(const Comparison& comparison);
+// Is there anything in it?
+bool has_switching(const Comparison& comparison);
+
 // Seconds of the critical path: a row per activity, a column per fabric, the bound last.
 // Activities that take no time anywhere are left out.
 Table breakdown_table(const Comparison& comparison);

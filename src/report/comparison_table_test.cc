@@ -56,6 +56,22 @@ TEST(ComparisonTable, WithoutDetailsThereIsNoBreakdown) {
             std::string::npos);
 }
 
+// Two iterations of one fabric: the second waited for the switch.
+TEST(ComparisonTable, SwitchingIsShownPerIteration) {
+  Comparison comparison = bare_comparison();
+  EXPECT_FALSE(has_switching(comparison));
+  FabricResult& fabric = comparison.fabrics.front();
+  fabric.switches = 1;
+  fabric.iteration_p50 = fabric.iteration_p99 = SimTime::from_ms(300);
+  fabric.iterations = {{SimTime::from_ms(200), {}, {}, 0, 0},
+                       {SimTime::from_ms(300), {}, SimTime::from_ms(20), 1, 12}};
+  fabric.exposed_by_cause[static_cast<int>(SwitchCause::kOcs)] = SimTime::from_ms(10);
+  EXPECT_EQ(switching_table(comparison).rows(),
+            (std::vector<std::vector<std::string>>{
+                {"fat-tree", "2", "0.3000", "0.3000", "0.500", "6.00", "0.01000", "0", "0", "0"}}));
+  EXPECT_NE(comparison_text(comparison, false).find("control (s)"), std::string::npos);
+}
+
 TEST(ComparisonTable, MarksWhatIsUnknown) {
   EXPECT_EQ(headline_table(bare_comparison()).rows().front(),
             (std::vector<std::string>{"fat-tree", "0.2500", "0", "0", "-", "-", "-"}));

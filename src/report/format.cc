@@ -98,4 +98,9 @@ double share_of(SimTime part, SimTime whole) {
 
 double exact_seconds(SimTime time) { return static_cast<double>(time.ps()) / 1e12; }
 
+double per_iteration(int64_t count, const FabricResult& fabric) {
+  const std::size_t iterations = fabric.iterations.empty() ? 1 : fabric.iterations.size();
+  return static_cast<double>(count) / static_cast<double>(iterations);
+}
+
 }  // namespace mixnet::report

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/comparison.h"
 #include "core/units.h"
 
 // Numbers for people. Independent of the locale; a number that is not finite reads "-".
@@ -29,6 +30,8 @@ std::string ratio_text(double ratio);
 // Of a share in [0, 1]: "33.4 %".
 std::string percent_text(double share);
 
+// A count over all iterations of a fabric, per iteration.
+double per_iteration(int64_t count, const FabricResult& fabric);
 // part / whole, 0 if the whole is 0.
 double share_of(SimTime part, SimTime whole);
 // Correctly rounded seconds: 148 ms is 0.148.

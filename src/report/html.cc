@@ -52,6 +52,26 @@ std::string notes_html(const std::vector<std::string>& notes) {
   return html + "</ul>";
 }
 
+// How switching and iterations go over time, if there is anything to show.
+std::string over_time_html(const Comparison& comparison) {
+  std::string html;
+  if (!comparison.fabrics.empty() && comparison.fabrics.front().iterations.size() > 1) {
+    html +=
+        "<section>\n<h2>Iteration by iteration</h2>\n<p class=\"caption\">Time of every simulated "
+        "iteration. The dashed line is the ideal network's.</p>\n"
+        "<div id=\"series\" class=\"chart\"></div>\n</section>\n";
+  }
+  if (has_switching(comparison)) {
+    html +=
+        "<section>\n<h2>What switching costs</h2>\n<p class=\"caption\">Exposed time per iteration "
+        "by its cause: the optical switch, NICs that link again, the control loop, and what "
+        "all-to-alls lose on detours around dark circuits.</p>\n"
+        "<div id=\"causes\" class=\"chart\"></div>\n<div class=\"scroll\">\n" +
+        table_html(switching_table(comparison)) + "\n</div>\n</section>\n";
+  }
+  return html;
+}
+
 }  // namespace
 
 std::string report_html(const Comparison& comparison, const nlohmann::ordered_json& result,
@@ -63,6 +83,7 @@ std::string report_html(const Comparison& comparison, const nlohmann::ordered_js
                  {"headline", table_html(headline_table(comparison))},
                  {"bound", bound_text(comparison)},
                  {"verdict", verdict_html(comparison)},
+                 {"over_time", over_time_html(comparison)},
                  {"notes", notes_html(comparison.notes)},
                  {"config", html_escaped(result.at("config").dump(2, ' ', false, replace))},
                  {"version", html_escaped(result.at("version").get<std::string>())},

@@ -86,6 +86,19 @@ TEST(Html, IsBalancedAndLoadsNothing) {
   }
 }
 
+TEST(Html, ShowsIterationsOnlyIfThereAreSeveral) {
+  Comparison comparison = sample_comparison();
+  EXPECT_THAT(split(page_of(comparison)).markup, Not(HasSubstr("id=\"series\"")));
+  EXPECT_THAT(split(page_of(comparison)).markup, Not(HasSubstr("id=\"causes\"")));
+  for (FabricResult& fabric : comparison.fabrics) {
+    fabric.iterations.resize(3);
+  }
+  const Page page = split(page_of(comparison));
+  EXPECT_THAT(page.markup, HasSubstr("id=\"series\""));
+  EXPECT_THAT(page.markup, HasSubstr("id=\"causes\""));
+  EXPECT_TRUE(unbalanced(page.markup).empty());
+}
+
 TEST(Html, HoldsTheResultTheChartsAndTheirScript) {
   const Comparison comparison = sample_comparison();
   const ordered_json result = comparison_json(comparison, {{"seed", 1}}, "0.1.0");

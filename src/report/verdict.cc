@@ -83,6 +83,13 @@ std::string which_fabric(const std::vector<const FabricResult*>& candidates, Sim
 }
 
 std::string switching_text(const FabricResult& fabric) {
+  const std::size_t n = fabric.iterations.size();
+  if (n > 1) {
+    return duration_text(fabric.exposed_switching) +
+           " of switching on the critical path of an iteration, mean of " + std::to_string(n) +
+           "; one region switches " + significant(per_iteration(fabric.switches, fabric), 3) +
+           " times in one, " + duration_text(fabric.switching_total) + " of its own";
+  }
   return duration_text(fabric.exposed_switching) +
          " of switching on the critical path, which crosses the regions of all stages; one "
          "region switches " +
@@ -134,6 +141,11 @@ std::vector<std::string> verdict(const Comparison& comparison) {
   for (const FabricResult* fabric : rewired) {
     sentences.push_back(reference == nullptr ? worth_unknown(*fabric)
                                              : worth_of(*fabric, *reference));
+  }
+  for (const FabricResult& fabric : comparison.fabrics) {
+    if (!fabric.cadence_explanation.empty()) {
+      sentences.push_back("What " + fabric.name + " decided: " + fabric.cadence_explanation);
+    }
   }
   if (rewired.empty() && wired_once.size() > 1) {
     sentences.push_back(

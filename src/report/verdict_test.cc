@@ -76,6 +76,16 @@ TEST(Verdict, RewiringIsSetAgainstTheBestWiredOnce) {
   EXPECT_THAT(sentences[3], HasSubstr(": no for relink, its iteration is 4.5× as long as once"));
 }
 
+TEST(Verdict, OverManyIterationsCountsPerIteration) {
+  FabricResult every = rewired("every", 1500);
+  every.iterations.resize(4);
+  every.cadence_explanation = "Held for 3 iterations.";
+  const auto sentences = verdict(of({fabric("once", "mixnet", 2000, 100), every}));
+  ASSERT_EQ(sentences.size(), 3u);
+  EXPECT_THAT(sentences[1], HasSubstr("mean of 4; one region switches 3.50 times in one"));
+  EXPECT_EQ(sentences[2], "What every decided: Held for 3 iterations.");
+}
+
 TEST(Verdict, SaysWhenNothingHadToMove) {
   const auto sentences =
       verdict(of({fabric("mixnet", "mixnet", 2000, 100), fabric("once", "mixnet", 2000, 100)}));

@@ -134,5 +134,21 @@ TEST_F(LoadRouting, EveryExampleLoads) {
   }
 }
 
+// A run takes as many iterations from the trace as it simulates, times its micro-batches if those
+// have routing of their own.
+TEST_F(LoadRouting, ARunNeedsItsIterations) {
+  Scenario s = with_trace(7, 2, 2);
+  s.study.routing.first_iteration = 1;
+  s.study.run.iterations = 6;
+  EXPECT_TRUE(load_routing(s).ok());
+  s.study.run.iterations = 7;
+  expect_refused(s, "`iterations = 7` of [run] needs 8");
+  s.study.routing.per_micro_batch = true;
+  s.study.run.iterations = 2;
+  EXPECT_TRUE(load_routing(s).ok());
+  s.study.run.iterations = 3;
+  expect_refused(s, "`iterations = 3` of [run] and one per micro-batch (3) needs 10");
+}
+
 }  // namespace
 }  // namespace mixnet::scenario

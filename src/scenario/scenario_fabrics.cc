@@ -119,8 +119,7 @@ void read_control_keys(TableReader& reader, MixnetSettings& mixnet) {
                                {"auto", Cadence::kAuto}});
   reader.read_int("every", mixnet.every, 1, 1'000'000);
   reader.read_choice<ChangeScope>(
-      "scope", mixnet.scope,
-      {{"whole", ChangeScope::kWhole}, {"partial", ChangeScope::kPartial}});
+      "scope", mixnet.scope, {{"whole", ChangeScope::kWhole}, {"partial", ChangeScope::kPartial}});
   reader.read_choice<Darkness>("darkness", mixnet.darkness,
                                {{"block", Darkness::kBlock}, {"detour", Darkness::kDetour}});
   reader.read_time("control_delay", mixnet.control_delay);

@@ -97,14 +97,9 @@ inline constexpr KeySpec kMixnetKeys[] = {
 };
 
 inline constexpr KeySpec kControlKeys[] = {
-    {"allocator", "\"split\""},
-    {"cadence", "\"layer\""},
-    {"every", "10"},
-    {"scope", "\"whole\""},
-    {"darkness", "\"block\""},
-    {"control_delay", "\"1ms\""},
-    {"dispatch", "\"block\""},
-    {"predictor", "\"unchanged\""},
+    {"allocator", "\"split\""}, {"cadence", "\"layer\""},       {"every", "10"},
+    {"scope", "\"whole\""},     {"darkness", "\"block\""},      {"control_delay", "\"1ms\""},
+    {"dispatch", "\"block\""},  {"predictor", "\"unchanged\""},
 };
 
 // A fabric may also carry every key of [mixnet] and [control].

@@ -33,8 +33,8 @@ void read_top(const ScenarioFile& file, Scenario& scenario) {
   int64_t seed = 1;
   reader.read_int64("seed", seed, 0, INT64_MAX);
   scenario.seed = static_cast<uint64_t>(seed);
-  for (const char* name : {"model", "parallelism", "cluster", "network", "compute", "routing", "run",
-                           "mixnet", "control", "prices"}) {
+  for (const char* name : {"model", "parallelism", "cluster", "network", "compute", "routing",
+                           "run", "mixnet", "control", "prices"}) {
     reader.read_table(name);
   }
 }

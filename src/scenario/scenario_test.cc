@@ -98,8 +98,8 @@ TEST(Scenario, EveryKeyIsDocumentedInItsSection) {
       {"## [parallelism]", kParallelismKeys}, {"## [cluster]", kClusterKeys},
       {"## [network]", kNetworkKeys},         {"## [compute]", kComputeKeys},
       {"## [routing]", kRoutingKeys},         {"## [run]", kRunKeys},
-      {"## [mixnet]", kMixnetKeys},
-      {"## [control]", kControlKeys},         {"## [[fabric]]", kFabricKeys},
+      {"## [mixnet]", kMixnetKeys},           {"## [control]", kControlKeys},
+      {"## [[fabric]]", kFabricKeys},         {"## [[failure]]", kFailureKeys},
       {"## [prices]", kPricesKeys},           {"## [prices]", kPriceRowKeys}};
   for (const auto& [title, keys] : sections) {
     const std::size_t begin = text->find(title);

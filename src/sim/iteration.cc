@@ -120,7 +120,7 @@ class Run {
         record_timeline(study_, spec_, placement_, demand, execution, result);
       }
     }
-    controllers_.end(iteration_end(execution));
+    controllers_.end(execution);
   }
 
   void finish(FabricResult& result) const {

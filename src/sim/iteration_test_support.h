@@ -108,6 +108,49 @@ inline WiringPolicy test_wiring() {
   return {wire, route};
 }
 
+// Two circuits from the server that receives most to each other one. Pairs without circuits send
+// over two electrical NICs of their server.
+inline WiringPolicy wiring_with_spare() {
+  const auto route = [](const DemandMatrix& demand, const Matrix<int>& circuits) {
+    Wiring w;
+    const std::size_t n = demand.rows();
+    w.circuits = circuits;
+    w.circuit = Matrix<double>(n, n);
+    w.eps = Matrix<double>(n, n);
+    for (std::size_t i = 0; i < n; ++i) {
+      double sent = 0;
+      double received = 0;
+      for (std::size_t j = 0; j < n; ++j) {
+        if (i != j) {
+          (circuits(i, j) > 0 ? w.circuit : w.eps)(i, j) = demand(i, j);
+          w.completion = std::max(w.completion, w.circuit(i, j) / std::max(1, circuits(i, j)));
+          sent += circuits(i, j) > 0 ? 0 : demand(i, j);
+          received += circuits(j, i) > 0 ? 0 : demand(j, i);
+        }
+      }
+      w.completion = std::max({w.completion, sent / 2, received / 2});
+    }
+    return w;
+  };
+  const auto wire = [route](const DemandMatrix& demand) {
+    const std::size_t n = demand.rows();
+    std::vector<double> received(n, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        received[j] += i == j ? 0 : demand(i, j);
+      }
+    }
+    const auto hot = static_cast<std::size_t>(std::max_element(received.begin(), received.end()) -
+                                              received.begin());
+    Matrix<int> circuits(n, n);
+    for (std::size_t i = 0; i < n; ++i) {
+      circuits(i, hot) = circuits(hot, i) = i == hot ? 0 : 2;
+    }
+    return route(demand, circuits);
+  };
+  return {wire, route};
+}
+
 inline FabricSpec fabric(FabricKind kind) {
   FabricSpec spec;
   spec.kind = kind;

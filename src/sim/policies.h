@@ -57,10 +57,14 @@ struct CadenceQuestion {
   // of the stage]. There is one step unless micro-batches have routing of their own. Before
   // iteration 0: the last step of the trace before it, nothing if there is none.
   std::vector<std::vector<DemandMatrix>> seen;
-  int micro_batches = 1;   // each layer of each has two all-to-alls forward and two backward
-  SimTime attention;       // from the start of a layer's forward pass to its dispatch
-  SimTime experts;         // from a forward dispatch to its combine, mean of what was seen
-  SimTime last_iteration;  // 0 before iteration 0
+  int micro_batches = 1;  // each layer of each has two all-to-alls forward and two backward
+  SimTime attention;      // from the start of a layer's forward pass to its dispatch
+  SimTime experts;        // from a forward dispatch to its combine, mean of what was seen
+  SimTime backward;       // from the backward pass of one layer's all-to-alls to the next layer's
+  // What the iteration before took, and the part of it in which this region neither was in an
+  // all-to-all nor waited for circuits. Both are 0 before iteration 0.
+  SimTime last_iteration;
+  SimTime other;
 };
 
 struct CadenceAnswer {

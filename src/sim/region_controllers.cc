@@ -1,8 +1,10 @@
 #include "sim/region_controllers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.h"
+#include "sim/critical_path.h"
 
 namespace mixnet::sim {
 
@@ -76,7 +78,12 @@ CadenceQuestion RegionControllers::question(int region, int64_t iteration,
                     .micro_batches = study_.parallelism.micro_batches,
                     .attention = SimTime(),
                     .experts = SimTime(),
-                    .last_iteration = last_iteration_};
+                    .backward = SimTime(),
+                    .last_iteration = last_iteration_,
+                    .other = SimTime()};
+  if (!other_.empty()) {
+    q.other = other_[static_cast<std::size_t>(region)];
+  }
   const int stage = placement_.stage_of(region);
   const std::vector<int> layers = moe_layers_of(study_.model, study_.parallelism.pp, stage);
   const int64_t first = demand.first_step();
@@ -99,6 +106,10 @@ CadenceQuestion RegionControllers::question(int region, int64_t iteration,
   };
   q.attention = time(Activity::kAttention, false, 0) + time(Activity::kTensor, false, 0) +
                 time(Activity::kGate, false, 0);
+  step.backward = true;
+  q.backward = time(Activity::kGate, false, 0) + time(Activity::kTensor, false, 0) +
+               time(Activity::kAttention, false, 0) + time(Activity::kAddNorm, false, 0);
+  step.backward = false;
   if (!q.seen.empty() && !layers.empty()) {
     slowest /= static_cast<double>(steps) * static_cast<double>(layers.size());
     q.experts = time(Activity::kExpert, false, slowest) + time(Activity::kTensor, true, slowest);
@@ -130,10 +141,19 @@ void RegionControllers::ask(int region, int64_t iteration, DemandTable& demand) 
   }
 }
 
-void RegionControllers::end(SimTime length) {
-  last_iteration_ = length;
-  for (RegionControl& control : controls_) {
-    control.circuits.next_iteration(length);
+void RegionControllers::end(const Execution& execution) {
+  last_iteration_ = iteration_end(execution);
+  other_.assign(controls_.size(), last_iteration_);
+  for (std::size_t region = 0; region < controls_.size(); ++region) {
+    controls_[region].circuits.next_iteration(last_iteration_);
+    const std::vector<SimTime>& end = execution.regions[region].end;
+    const int stage = placement_.stage_of(static_cast<int>(region));
+    const std::vector<Step>& steps = execution.programs[static_cast<std::size_t>(stage)];
+    for (std::size_t s = 1; s < steps.size(); ++s) {
+      if (steps[s].kind == StepKind::kAllToAll || steps[s].kind == StepKind::kAwaitSwitch) {
+        other_[region] -= end[s] - end[s - 1];
+      }
+    }
   }
 }
 

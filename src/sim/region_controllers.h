@@ -18,8 +18,8 @@ class RegionControllers {
 
   // Before the iteration `iteration` of the run, whose demand is in the table and the book.
   void begin(int64_t iteration, DemandTable& demand, CircuitBooks& books);
-  // After it; `length` is what it took.
-  void end(SimTime length);
+  // After it.
+  void end(const Execution& execution);
 
   std::vector<RegionControl>& controls() { return controls_; }
   const std::string& explanation() const { return explanation_; }
@@ -38,6 +38,7 @@ class RegionControllers {
   StepTimes times_;
   std::vector<RegionControl> controls_;
   SimTime last_iteration_;
+  std::vector<SimTime> other_;  // per region, as CadenceQuestion::other
   std::string explanation_;
 };
 
