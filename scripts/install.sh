@@ -45,6 +45,7 @@ need_build_packages() {
   need pkgconf "finds libssh and libsystemd for the build" on_path pkg-config
   need libgtest-dev "unit tests" packaged libgtest-dev
   need libgmock-dev "matchers of the unit tests" packaged libgmock-dev
+  need libnlopt-dev "reference of the load predictor in tests and benchmarks" packaged libnlopt-dev
   need libbenchmark-dev "benchmarks" packaged libbenchmark-dev
   need libgrpc++-dev "the service of mixnetd" packaged libgrpc++-dev
   need libprotobuf-dev "its messages" packaged libprotobuf-dev

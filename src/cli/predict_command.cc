@@ -188,7 +188,8 @@ void add_predict_command(CLI::App& app, Outcome& outcome) {
   auto typed = std::make_shared<PredictArguments>();
   CLI::App* command = app.add_subcommand(
       "predict", "replay a routing trace and score predictions of every layer's expert loads");
-  command->add_option("TRACE", typed->trace, "routing trace, .npy (docs/traces.md)")->required();
+  command->add_option("TRACE", typed->trace, "routing trace, .npy (mixnet trace makes one)")
+      ->required();
   command->add_option("--predictor", typed->predictors, "predictor (repeatable); all by default")
       ->check(CLI::IsMember(plan::predictor_names()));
   command

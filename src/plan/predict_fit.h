@@ -17,12 +17,13 @@
 // so that rarely used experts move as fast as popular ones. With W folded into X and Y (both k
 // columns) and V = Z - U, one step is
 //   P = V + (Y - V X) (rho I + X' D^-1 X)^-1 X' D^-1     the smooth half: a k x k inverse, because
-//   Z = columns of 1.6 P - 0.6 Z + U, projected           D^-1-metric Hessians have rank k
-//   U = U + 1.6 P - 0.6 Z_old - Z
+//   Z = columns of 1.7 P - 0.7 Z + U, projected           D^-1-metric Hessians have rank k
+//   U = U + 1.7 P - 0.7 Z_old - Z
 // Z is the answer: its columns are in the simplex after every step. rho balances the two halves and
 // is kept, like Z and U, from one fit to the next. A step costs 2 E^2 k multiplications and about
-// E^2 for the projections; no E x E system is ever formed. Projected gradients need about ten times
-// as many steps: near-equal samples make X X' ill-conditioned, and here the inverse takes that up.
+// E^2 for the projections; no E x E system is ever formed. Accelerated projected
+// gradients needed 3 to 10 times as many steps, more for samples that nearly fit: near-equal
+// samples make X X' ill-conditioned, and here the inverse takes that up.
 //
 // Certificate. For any k x E residuals R, weak duality gives
 //   min f >= max(a, 0)^2 / ||R||^2 with a = <R, Y> - sum_j max_i (R X')(i, j).
@@ -49,7 +50,7 @@ struct FitReport {
   double objective = 0;  // f(P)
   double gap = 0;        // f(P) - min f is at most this
   double scale = 0;      // weighted variance of y
-  int steps = 0;         // gradients taken
+  int steps = 0;         // ADMM steps
   bool certified = false;
 };
 
