@@ -81,6 +81,10 @@
   };
   const xFormat = unitOf() || ((v) => String(Number(number(v, 4))));
   const asCategory = !numeric;
+  // On a logarithmic axis lengths are counted in the least value, so that ticks stand at it and at
+  // its multiples by 2 or 10: 100, 200, 400 Gb/s.
+  const unit = logX ? Math.min(...xAxis.magnitudes) : 1;
+  const places = xAxis.magnitudes.map((value, x) => (asCategory ? x : value / unit));
 
   const ink = () => {
     const style = getComputedStyle(document.documentElement);
@@ -113,7 +117,7 @@
   const charts = [];
   const pairs = (steps, valueOf) => xAxis.values.map((_, x) => {
     const value = valueOf([x, ...steps.slice(1)]);
-    return [asCategory ? x : xAxis.magnitudes[x], value];
+    return [places[x], value];
   });
   const bounds = (steps) => pairs(steps, (at) => figure(at, fabrics[0], 'bound_s'));
 
@@ -124,8 +128,8 @@
       axisLabel: {color: colours.quiet, hideOverlap: true}, splitLine: {show: false},
     };
     if (asCategory) return {...common, type: 'category', data: xAxis.values.map(String)};
-    const ends = {min: Math.min(...xAxis.magnitudes), max: Math.max(...xAxis.magnitudes)};
-    const label = {...common.axisLabel, formatter: xFormat};
+    const ends = {min: Math.min(...places), max: Math.max(...places)};
+    const label = {...common.axisLabel, formatter: (v) => xFormat(v * unit)};
     // Doublings are read at powers of two; whole decades at powers of ten.
     const doubles = logX && ends.max / ends.min < 1e3;
     return {...common, type: logX ? 'log' : 'value', logBase: doubles ? 2 : 10, ...ends,
@@ -174,7 +178,7 @@
         textStyle: {color: colours.ink},
         formatter: (points) => {
           const x = points[0].data[0];
-          const at = asCategory ? x : xAxis.magnitudes.indexOf(x);
+          const at = places.indexOf(x);
           const rows = points.filter((p) => p.data[1] !== null).map((p) =>
             `${p.marker}${text(p.seriesName)} <b>${text(metric.format(4)(p.data[1]))}</b>`);
           return [`<b>${text(title(xAxis))} = ${text(label(xAxis, at))}</b>`, ...rows].join('<br>');
@@ -198,7 +202,7 @@
       return () => {};
     }
     const grid = make('div', section);
-    if (multiples) grid.className = multiples.values.length > 2 ? 'three' : 'two';
+    if (multiples) grid.className = [2, 4].includes(multiples.values.length) ? 'two' : 'three';
     // All boxes first: a chart takes the width that its box has when it is drawn.
     const boxes = (multiples ? multiples.values : ['']).map((_, m) => {
       const cell = make('div', grid);

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <numeric>
+#include <string_view>
 
 #include "cli/compare.h"
 #include "core/check.h"
@@ -35,15 +36,16 @@ class Fnv {
 
 // The beginning of a file and its size, hashed; what cannot be read is reported by the simulation.
 std::string content_hash(const std::string& path) {
-  constexpr std::streamsize kMost = 64 << 20;
+  constexpr int kMostBlocks = 1024;
   std::ifstream file(path, std::ios::binary);
-  std::string text(static_cast<std::size_t>(kMost), '\0');
-  file.read(text.data(), kMost);
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  std::string block(std::size_t{64} << 10, '\0');
+  Fnv hash;
+  for (int i = 0; i < kMostBlocks && file.good(); ++i) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    hash.add(std::string_view(block.data(), static_cast<std::size_t>(file.gcount())));
+  }
   file.clear();
   file.seekg(0, std::ios::end);
-  Fnv hash;
-  hash.add(text);
   hash.add(std::to_string(static_cast<long long>(file.tellg())));
   return hash.text();
 }

@@ -42,14 +42,14 @@ class SweepCommand : public ::testing::Test {
     return lines;
   }
   void write_sweep(const std::string& alphas) const {
-    directory_.write("s.toml",
-                     "scenario = '" MIXNET_SOURCE_DIR
-                     "/examples/prototype-32gpu.toml'\n"
-                     "set = ['parallelism.micro_batches=1']\nfabrics = ['fat-tree', 'mixnet']\n"
-                     "[[axis]]\nkey = 'mixnet.alpha'\nvalues = " +
-                         alphas +
-                         "\n[[axis]]\nkey = 'cluster.nic_rate'\n"
-                         "values = ['100Gbps', '200Gbps']\n");
+    directory_.write("s.toml", "scenario = '" MIXNET_SOURCE_DIR
+                               "/examples/prototype-32gpu.toml'\n"
+                               "set = ['parallelism.micro_batches=1', 'model.layers=4']\nfabrics = "
+                               "['fat-tree', 'mixnet']\n"
+                               "[[axis]]\nkey = 'mixnet.alpha'\nvalues = " +
+                                   alphas +
+                                   "\n[[axis]]\nkey = 'cluster.nic_rate'\n"
+                                   "values = ['100Gbps', '200Gbps']\n");
   }
 
   TemporaryDirectory directory_;
@@ -75,6 +75,7 @@ TEST_F(SweepCommand, APointIsWhatCompareGives) {
   const auto swept = lines("stdout");
   ASSERT_EQ(std::system(("'" MIXNET_PROGRAM "' compare '" MIXNET_SOURCE_DIR
                          "/examples/prototype-32gpu.toml' --json --set parallelism.micro_batches=1 "
+                         "--set model.layers=4 "
                          "--set mixnet.alpha=2 --set cluster.nic_rate=200Gbps >'" +
                          directory_.file("json") + "' 2>/dev/null")
                             .c_str()),
