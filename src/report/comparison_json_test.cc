@@ -40,7 +40,8 @@ TEST(ComparisonJson, GoldenOfOneFabric) {
       R"("add-norm":0.0,"dense":0.25,"tensor-parallel":0.0,"all-to-all":0.0,"switching":0.0,)"
       R"("pipeline":0.0,"gradient":0.0},"traffic_bytes":{"tensor":0,"expert":0,)"
       R"("expert_network":0,"pipeline":0,"gradient":0},"region_demand_tokens":[[0.0,7.0],)"
-      R"([0.0,0.0]],"region_circuits":[[1,1],[1,1]]}],"bound_s":0.2,"bound_series_s":[0.1,0.3],"bound_critical_path_s":{)"
+      R"([0.0,0.0]],"region_circuits":[[1,1],[1,1]]}],"bound_s":0.2,)"
+      R"("bound_series_s":[0.1,0.3],"bound_critical_path_s":{)"
       R"("attention":0.0,"gate":0.0,"expert":0.0,"add-norm":0.0,"dense":0.0,)"
       R"("tensor-parallel":0.0,"all-to-all":0.0,"switching":0.0,"pipeline":0.0,"gradient":0.0},)"
       R"("notes":["a note"],"config":{"seed":1},"version":"0.1.0"})");

@@ -36,7 +36,8 @@ constexpr const char* kScript =
     R"(const data = JSON.parse(document.getElementById("data").textContent);
 document.getElementById("setting").textContent = `${data.iterations} iterations, ${data.layers} ` +
   `layers, ${data.sources} sources, ${data.experts} experts; top-${data.top_k}, window ` +
-  `${data.window}, ${data.servers} servers with ${data.alpha} optical and ${data.eps} electrical NICs.`;
+  `${data.window}, ${data.servers} servers with ${data.alpha} optical and ${data.eps} ` +
+  "electrical NICs.";
 const names = {top_k_accuracy: "top-k accuracy", load_error: "load error",
                all_to_all_ratio: "all-to-all ratio"};
 function chart(id, option) {
