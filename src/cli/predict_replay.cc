@@ -148,9 +148,14 @@ class Replay {
     }
     const DemandMatrix unknown(step.demand.rows(), step.demand.cols());
     const DemandMatrix& last = last_[l].empty() ? unknown : last_[l];
-    const double row_sum = total(step.demand) / static_cast<double>(step.demand.rows());
+    std::vector<double> row_sums(step.demand.rows(), 0.0);
+    for (std::size_t s = 0; s < row_sums.size(); ++s) {
+      for (const double tokens : step.demand.row(s)) {
+        row_sums[s] += tokens;
+      }
+    }
     const double ratio =
-        ratio_for(step, plan::predicted_demand(last, predicted, row_sum), options_);
+        ratio_for(step, plan::predicted_demand(last, predicted, row_sums), options_);
     score(results_[p].layers[l], predicted, actual, options_.top_k, ratio);
   }
 

@@ -243,8 +243,9 @@ double top_k_accuracy(std::span<const double> predicted, std::span<const double>
 }
 
 DemandMatrix predicted_demand(const DemandMatrix& last, std::span<const double> load,
-                              double row_sum) {
+                              std::span<const double> row_sums) {
   CHECK(load.size() == last.cols(), "a load has one number per expert");
+  CHECK(row_sums.size() == last.rows(), "one sum per source");
   std::vector<double> seen(last.cols(), 0.0);
   for (std::size_t s = 0; s < last.rows(); ++s) {
     for (std::size_t e = 0; e < last.cols(); ++e) {
@@ -265,7 +266,7 @@ DemandMatrix predicted_demand(const DemandMatrix& last, std::span<const double> 
     }
     for (std::size_t e = 0; e < last.cols(); ++e) {
       // Sources that never used any of the experts that are predicted now follow the prediction.
-      demand(s, e) = row_sum * (sum > 0 ? demand(s, e) / sum : load[e]);
+      demand(s, e) = row_sums[s] * (sum > 0 ? demand(s, e) / sum : load[e]);
     }
   }
   return demand;

@@ -72,11 +72,12 @@ double load_error(std::span<const double> predicted, std::span<const double> act
 double top_k_accuracy(std::span<const double> predicted, std::span<const double> actual, int k);
 
 // The [source x expert] demand that a predicted load stands for. `last` is the last demand that was
-// seen, `load` the prediction (E, sum 1). Every row of `last` is scaled per expert by load / last
-// load and then as a whole such that its sum is `row_sum` (tokens * top-k of a source). Experts
-// that had no tokens at all are asked for in proportion to `load`, and so is everything by sources
-// without history. O(sources * experts).
+// seen, `load` the prediction (E, sum 1), `row_sums` what every source will send (its tokens times
+// top-k: known before the gate has run). Every row of `last` is scaled per expert by load / last
+// load and then as a whole such that its sum is right. Experts that had no tokens at all are asked
+// for in proportion to `load`, and so is everything by sources without history.
+// O(sources * experts).
 DemandMatrix predicted_demand(const DemandMatrix& last, std::span<const double> load,
-                              double row_sum);
+                              std::span<const double> row_sums);
 
 }  // namespace mixnet::plan

@@ -169,14 +169,16 @@ TEST(PredictedDemand, KeepsRowSumsAndAffinity) {
   last(0, 1) = 2;
   last(1, 0) = 2;
   last(1, 1) = 6;  // source 2 has no history
-  const DemandMatrix same = predicted_demand(last, std::vector<double>{0.5, 0.5}, 8);
+  const DemandMatrix same =
+      predicted_demand(last, std::vector<double>{0.5, 0.5}, std::vector<double>{8, 8, 4});
   EXPECT_NEAR(same(0, 0), 6, 1e-12);
   EXPECT_NEAR(same(1, 1), 6, 1e-12);
-  EXPECT_NEAR(same(2, 0), 4, 1e-12);
-  const DemandMatrix moved = predicted_demand(last, std::vector<double>{0.25, 0.75}, 8);
+  EXPECT_NEAR(same(2, 0), 2, 1e-12);
+  const DemandMatrix moved =
+      predicted_demand(last, std::vector<double>{0.25, 0.75}, std::vector<double>{8, 8, 4});
   EXPECT_NEAR(moved(0, 0), 8 * (0.25 * 1.5) / (0.25 * 1.5 + 0.75 * 0.5), 1e-12);
   for (std::size_t s = 0; s < 3; ++s) {
-    EXPECT_NEAR(moved(s, 0) + moved(s, 1), 8, 1e-12);
+    EXPECT_NEAR(moved(s, 0) + moved(s, 1), s == 2 ? 4 : 8, 1e-12);
   }
 }
 
@@ -184,12 +186,15 @@ TEST(PredictedDemand, KeepsRowSumsAndAffinity) {
 TEST(PredictedDemand, FollowsThePredictionWhereHistoryIsSilent) {
   DemandMatrix last(1, 2);
   last(0, 0) = 5;
-  EXPECT_EQ(predicted_demand(last, std::vector<double>{0, 1}, 4)(0, 1), 4);
-  EXPECT_EQ(predicted_demand(DemandMatrix(1, 2), std::vector<double>{0.25, 0.75}, 4)(0, 1), 3);
+  EXPECT_EQ(predicted_demand(last, std::vector<double>{0, 1}, std::vector<double>{4})(0, 1), 4);
+  EXPECT_EQ(predicted_demand(DemandMatrix(1, 2), std::vector<double>{0.25, 0.75},
+                             std::vector<double>{4})(0, 1),
+            3);
   DemandMatrix two(2, 2);
   two(0, 0) = 5;
   two(1, 1) = 5;
-  const DemandMatrix demand = predicted_demand(two, std::vector<double>{0, 1}, 4);
+  const DemandMatrix demand =
+      predicted_demand(two, std::vector<double>{0, 1}, std::vector<double>{4, 4});
   EXPECT_EQ(demand(0, 1), 4);  // source 0 never used expert 1
   EXPECT_EQ(demand(1, 1), 4);
 }
