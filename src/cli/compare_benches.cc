@@ -54,8 +54,7 @@ Result<BenchFigure> run_thousand_iterations(int tensor_ranks) {
     return routing.error();
   }
   const FabricSpec& spec = scenario->study.fabrics.front();
-  sim::IterationOptions options;
-  options.wiring = wiring_policy(spec, scenario->study.cluster);
+  sim::IterationOptions options = iteration_policies(spec, scenario->study);
   options.timeline = false;
   const double before_s = process_usage().cpu_s;
   const FabricResult result =
