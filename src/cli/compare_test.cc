@@ -90,13 +90,22 @@ Error refused(const std::vector<std::string>& overrides) {
 }
 
 TEST(Compare, SaysWhatIsNotPartOfThisVersion) {
-  EXPECT_NE(refused({"fabric=[{name='mixnet', cadence='auto'}]"}).message.find("`iteration`"),
-            std::string::npos);
-  EXPECT_NE(refused({"fabric=[{name='mixnet', scope='partial'}]"}).message.find("`whole`"),
-            std::string::npos);
   EXPECT_NE(refused({"fabric=[{name='mixnet', dispatch='predict', predictor='copilot'}]"})
                 .message.find("`unchanged`"),
             std::string::npos);
+}
+
+// Decided while running, or circuit by circuit: sound, and explained.
+TEST(Compare, DecidesWhenToRewire) {
+  const Comparison c =
+      run("mixtral-8x7b-drift-256gpu",
+          {"model.layers=2", "parallelism.pp=1", "parallelism.dp=1", "parallelism.tp=8",
+           "cluster.servers=8", "run.iterations=12",
+           "fabric=[{name='fat-tree'}, {name='mixnet', cadence='auto', relink_time='connectx-6'}, "
+           "{name='mixnet', label='partial', cadence='every', every=3, scope='partial'}]"});
+  expect_sound(c);
+  EXPECT_FALSE(fabric(c, "mixnet").cadence_explanation.empty());
+  EXPECT_LT(fabric(c, "mixnet").exposed_switching.seconds(), 5.67) << "seconds are not worth it";
 }
 
 // Over iterations whose demand drifts: nothing is free of the bound, and going around dark circuits
