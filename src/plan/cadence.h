@@ -13,15 +13,15 @@
 
 // When to re-wire a region: decided before every iteration, from past iterations only.
 //
-// Everything is measured against A*(t), the all-to-all time of iteration t over circuits for its own
-// summed demand. The excess of circuits C is A(t, C) / A*(t) - 1; below 0 if they serve the layers
-// better one by one. From the past come
+// Everything is measured against A*(t), the all-to-all time of iteration t over circuits for its
+// own summed demand. The excess of circuits C is A(t, C) / A*(t) - 1; below 0 if they serve the
+// layers better one by one. From the past come
 //   q(a)   mean excess of circuits chosen a iterations earlier, for the demand of that iteration or
 //          for the average of about 16 (plan/staleness.h; the better target is used),
 //   h      excess of the circuits that are laid now, with its spread,
 //   and what wiring for every pass or every layer gains and costs (plan/fine_times.h).
-// A change to circuits with the excess e beyond q, which costs c seconds (plan/region_time.h) and is
-// made every k iterations, costs per iteration beyond A*
+// A change to circuits with the excess e beyond q, which costs c seconds (plan/region_time.h) and
+// is made every k iterations, costs per iteration beyond A*
 //   lambda(e, c, k) = (c + A* sum_{a=1..k} (e + q(a))) / k.
 // Holding for one more iteration costs h A*. By the renewal argument holding is right as long as
 // h A* < lambda, the smallest over the changes on offer (whole or partial, blocking or with a

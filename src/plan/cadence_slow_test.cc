@@ -180,9 +180,9 @@ TEST(CadenceSequences, NeverBetterThanAllSequencesAndNotFarBehind) {
       }
     }
   }
-  // The controller knows nothing in advance and holds at first: less than twice the time of who
-  // knows everything.
-  EXPECT_LT(worst, 2);
+  // The controller knows nothing in advance and holds at first: 1.27 times the time of who
+  // knows everything, at worst here.
+  EXPECT_LT(worst, 1.4);
 }
 
 }  // namespace
