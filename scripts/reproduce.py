@@ -181,6 +181,67 @@ def scaling():
     table(["GPUs", *(f"{n}, s" for n in names), "MixNet perf/$"], rows)
 
 
+@functools.lru_cache(maxsize=None)
+def swept(name):
+    """Points of examples/sweeps/NAME.toml in order: [(values, {fabric: figures})]."""
+    done = subprocess.run([PROGRAM, "sweep", f"examples/sweeps/{name}.toml", "--jobs", "1"],
+                          cwd=ROOT, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return [(list(r["point"].values()), {f["name"]: f for f in r["fabrics"]}) for r in lines]
+
+
+def sweep_alpha():
+    rows = []
+    for (alpha,), f in swept("alpha"):
+        base = f["fat-tree"]["iteration_s"]
+        rows.append([alpha, f[SPLIT]["cost_usd"] / 1e6, f[SPLIT]["iteration_s"] / base,
+                     f[SPLIT]["perf_per_dollar"], f["mixnet"]["iteration_s"] / base,
+                     f["mixnet"]["perf_per_dollar"]])
+    table(["alpha", "cost, M$", "never ÷ fat-tree", "never perf/$", "block ÷ fat-tree",
+           "block perf/$"], rows)
+
+
+def sweep_delay():
+    rows = {}
+    for (time, cadence), f in swept("delay"):
+        row = rows.setdefault(time, [time])
+        row.append(f["mixnet"]["iteration_s"] / f[SPLIT]["iteration_s"])
+    table(["switch time", "per layer ÷ never", "per iteration ÷ never"], rows.values())
+
+
+def sweep_scale():
+    rows = []
+    for (servers, _), f in swept("scale"):
+        base = f["fat-tree"]["iteration_s"]
+        rows.append([servers * 8, base, *(f[n]["iteration_s"] / base for n in (
+            "rail-optimized", "topoopt", SPLIT)), f[SPLIT]["perf_per_dollar"]])
+    table(["GPUs", "fat-tree, s", "rail ÷ fat-tree", "topoopt ÷ fat-tree", "never ÷ fat-tree",
+           "never perf/$"], rows)
+
+
+def sweep_skew():
+    rows = []
+    for (skew, time), f in swept("skew"):
+        if time == "25ms":
+            base = f["fat-tree"]["iteration_s"]
+            rows.append([skew, base, *(f[n]["iteration_s"] / base for n in (
+                "fat-tree-oversubscribed", "topoopt", SPLIT, "mixnet")),
+                f[SPLIT]["perf_per_dollar"]])
+    table(["sigma", "fat-tree, s", "3:1 ÷ fat-tree", "topoopt ÷ fat-tree", "never ÷ fat-tree",
+           "block, 25 ms ÷ fat-tree", "never perf/$"], rows)
+
+
+def sweep_ep():
+    rows = []
+    for (ep, _, _, skew), f in swept("ep"):
+        base = f["fat-tree"]["iteration_s"]
+        rows.append([ep, skew, base, *(f[n]["iteration_s"] / base for n in ("topoopt", SPLIT)),
+                     f[SPLIT]["perf_per_dollar"]])
+    table(["EP = servers of a region", "sigma", "fat-tree, s", "topoopt ÷ fat-tree",
+           "never ÷ fat-tree", "never perf/$"], rows)
+
+
 def write_flows(path, hosts, flows):
     lines = [f"{s}->{d} id {i} start 0 size {b}\n" for i, (s, d, b) in enumerate(flows, 1)]
     path.write_text(f"Nodes {hosts}\nConnections {len(flows)}\n" + "".join(lines))
@@ -216,7 +277,7 @@ def packet():
 
 
 TABLES = (trends, perf_per_dollar, network_part, share, traffic, prototype, rewiring, delay,
-          scaling, packet)
+          scaling, sweep_alpha, sweep_delay, sweep_scale, sweep_skew, sweep_ep, packet)
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

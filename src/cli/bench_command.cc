@@ -45,10 +45,15 @@ void print_row(const BenchCase& bench, const BenchFigure& figure, bool json) {
       figure.against);
 }
 
+// The benchmark itself, or a group: "predict" means "predict-8", "predict-16", ...
+bool is_meant(const BenchCase& bench, const std::string& name) {
+  return bench.name == name || bench.name.rfind(name + "-", 0) == 0;
+}
+
 int run_bench(const BenchArguments& typed) {
   const std::vector<BenchCase> benches = all_benches();
   const bool known = std::any_of(benches.begin(), benches.end(),
-                                 [&typed](const BenchCase& b) { return b.name == typed.name; });
+                                 [&typed](const BenchCase& b) { return is_meant(b, typed.name); });
   if (!typed.name.empty() && !known) {
     return report_usage_error(
         Error{fmt::format("no benchmark is called '{}'; there are:\n{}", typed.name, names()), ""});
@@ -57,7 +62,7 @@ int run_bench(const BenchArguments& typed) {
     fmt::print("{:<18} {:>10}   {:>10}   against\n", "benchmark", "CPU", "faster by");
   }
   for (const BenchCase& bench : benches) {
-    if (!typed.name.empty() && bench.name != typed.name) {
+    if (!typed.name.empty() && !is_meant(bench, typed.name)) {
       continue;
     }
     const Result<BenchFigure> figure = bench.run();
@@ -73,8 +78,8 @@ int run_bench(const BenchArguments& typed) {
 
 std::vector<BenchCase> all_benches() {
   std::vector<BenchCase> benches;
-  for (const auto& group :
-       {fluid_benches, compare_benches, cadence_benches, decoder_benches, ocs_benches}) {
+  for (const auto& group : {fluid_benches, wire_benches, compare_benches, cadence_benches,
+                            decoder_benches, ocs_benches, predict_benches}) {
     const std::vector<BenchCase> more = group();
     benches.insert(benches.end(), more.begin(), more.end());
   }
@@ -85,7 +90,8 @@ void add_bench_command(CLI::App& app, Outcome& outcome) {
   CLI::App* bench = app.add_subcommand("bench", "Measure this build against published times");
   bench->footer("Example:\n  mixnet bench --json\n\nBenchmarks:\n" + names());
   const auto typed = std::make_shared<BenchArguments>();
-  bench->add_option("name", typed->name, "Run this one only")->type_name("NAME");
+  bench->add_option("name", typed->name, "Run this one only, or the group that starts with it")
+      ->type_name("NAME");
   bench->add_flag("--json", typed->json, "Print one JSON object per line");
   bench->callback([typed, &outcome] { outcome.exit_code = run_bench(*typed); });
 }

@@ -41,6 +41,8 @@ int report_failure(const Error& error) {
   return kExitFailure;
 }
 
+void print_note(const std::string& text) { print_error("mixnet: " + text + "\n"); }
+
 void print_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void print_json(const nlohmann::ordered_json& object) { print_text(object.dump() + "\n"); }

@@ -26,6 +26,9 @@ int report_usage_error(const Error& error);
 // The same for failures that are not the user's; returns kExitFailure.
 int report_failure(const Error& error);
 
+// Prints `mixnet: <text>` on standard error: what was done besides the work.
+void print_note(const std::string& text);
+
 // Prints on standard output. What cannot be written is noticed by finish_output().
 void print_text(const std::string& text);
 // Prints exactly one JSON object and a newline on standard output.

@@ -10,10 +10,17 @@ void add_bench_command(CLI::App& app, Outcome& outcome);
 void add_catalog_command(CLI::App& app, Outcome& outcome);
 void add_compare_command(CLI::App& app, Outcome& outcome);
 void add_cost_command(CLI::App& app, Outcome& outcome);
+void add_failures_command(CLI::App& app, Outcome& outcome);
 void add_flows_command(CLI::App& app, Outcome& outcome);
 void add_ocs_command(CLI::App& app, Outcome& outcome);
+void add_sweep_command(CLI::App& app, Outcome& outcome);
+void add_predict_command(CLI::App& app, Outcome& outcome);
 void add_trace_command(CLI::App& app, Outcome& outcome);
 void add_wire_command(CLI::App& app, Outcome& outcome);
+
+// Sub-commands of `sweep`.
+void add_sweep_merge_command(CLI::App& sweep, Outcome& outcome);
+void add_sweep_report_command(CLI::App& sweep, Outcome& outcome);
 
 // Sub-commands of `ocs`.
 void add_ocs_apply_command(CLI::App& ocs, Outcome& outcome);

@@ -15,14 +15,12 @@ namespace {
 
 FabricResult simulate(const scenario::Scenario& scenario, const FabricSpec& spec,
                       const RoutingView& routing, const CompareProgress& progress) {
-  sim::IterationOptions options;
-  options.wiring = wiring_policy(spec, scenario.study.cluster);
-  options.topology = topology_policy();
+  sim::IterationOptions options = iteration_policies(spec, scenario.study);
   options.timeline = spec.kind != FabricKind::kIdeal;
   if (progress) {
     options.progress = [&](int64_t done, int64_t total) { progress(spec.name, done, total); };
   }
-  return sim::simulate_iteration(scenario.study, spec, routing, options);
+  return sim::simulate_iterations(scenario.study, spec, routing, options);
 }
 
 void relate_switching(const Study& study, FabricResult& result) {
@@ -97,19 +95,31 @@ std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
   }
   for (std::size_t i = 0; i < fabrics.size(); ++i) {
     const FabricSpec& spec = study.fabrics[i];
-    if (spec.kind != FabricKind::kMixnet || spec.mixnet.cadence == Cadence::kOnce) {
+    if (spec.kind != FabricKind::kMixnet || spec.mixnet.cadence == Cadence::kOnce ||
+        spec.mixnet.cadence == Cadence::kNever) {
       continue;
     }
     if (fabrics[i].switches == 0) {
       notes.push_back(spec.name +
                       ": no switch was needed, every wanted circuit was already there.");
-    } else if (spec.mixnet.relink_time == SimTime()) {
+    } else if (spec.mixnet.relink_time.mean == SimTime()) {
       notes.push_back(spec.name +
                       ": NIC re-link time is taken as 0, as the paper does; NICs of "
                       "today need seconds.");
     }
   }
   return notes;
+}
+
+// Settings that are read but have nothing behind them yet.
+Status check_supported(const FabricSpec& spec) {
+  if (spec.kind == FabricKind::kMixnet && spec.mixnet.predictor != Predictor::kUnchanged) {
+    return Error{fmt::format("{}: `predictor = \"{}\"` is not part of this version: use "
+                             "`unchanged`",
+                             spec.name, predictor_name(spec.mixnet.predictor)),
+                 ""};
+  }
+  return Status();
 }
 
 }  // namespace
@@ -119,6 +129,9 @@ Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView
   // Prices first: a missing one should not surface after minutes of simulation.
   std::vector<double> costs;
   for (const FabricSpec& spec : scenario.study.fabrics) {
+    if (Status supported = check_supported(spec); !supported) {
+      return supported.error();
+    }
     const Result<scenario::FabricCost> cost =
         scenario::fabric_cost(spec, scenario.study.cluster, scenario.prices);
     if (!cost) {

@@ -12,8 +12,11 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", MIXNET_VERSION);
   Outcome outcome;
   mixnet::cli::add_compare_command(app, outcome);
+  mixnet::cli::add_sweep_command(app, outcome);
   mixnet::cli::add_cost_command(app, outcome);
   mixnet::cli::add_wire_command(app, outcome);
+  mixnet::cli::add_failures_command(app, outcome);
+  mixnet::cli::add_predict_command(app, outcome);
   mixnet::cli::add_flows_command(app, outcome);
   mixnet::cli::add_trace_command(app, outcome);
   mixnet::cli::add_catalog_command(app, outcome);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/cadence_policy.h"
 #include "core/check.h"
 #include "plan/topology.h"
 #include "plan/wire.h"
@@ -25,18 +26,34 @@ sim::DirectConnect::Route route_of(int src, int dst, const std::vector<plan::Rou
   return route;
 }
 
-}  // namespace
+sim::WiringPolicy wiring_policy(const plan::NicCounts& alpha, const plan::NicCounts& eps,
+                                Allocator allocator) {
+  sim::WiringPolicy policy;
+  policy.wire = [=](const DemandMatrix& demand) {
+    return plan::wire(plan::WireProblem{demand, alpha, eps}, allocator);
+  };
+  policy.route = [=](const DemandMatrix& demand, const Matrix<int>& circuits) {
+    return plan::route_over(plan::WireProblem{demand, alpha, eps}, circuits, allocator);
+  };
+  return policy;
+}
 
-sim::WiringPolicy wiring_policy(const FabricSpec& spec, const Cluster& cluster) {
-  const int alpha = spec.mixnet.alpha;
-  const int eps = cluster.nics_per_server - alpha;
-  const Allocator allocator = spec.mixnet.allocator;
-  return {[=](const DemandMatrix& demand) {
-            return plan::wire(plan::WireProblem{demand, alpha, eps}, allocator);
-          },
-          [=](const DemandMatrix& demand, const Matrix<int>& circuits) {
-            return plan::route_over(plan::WireProblem{demand, alpha, eps}, circuits, allocator);
-          }};
+// For a region that has lost NICs. Its partial changes are whole ones.
+sim::WiringAfterFailures wiring_after_failures(const FabricSpec& spec) {
+  return [allocator = spec.mixnet.allocator](const std::vector<sim::ServerPorts>& ports) {
+    std::vector<int> alpha;
+    std::vector<int> eps;
+    for (const sim::ServerPorts& p : ports) {
+      alpha.push_back(p.optical);
+      // Over its gateway a server still has about one electrical NIC.
+      eps.push_back(p.gateway >= 0 ? 1 : p.electrical);
+    }
+    sim::WiringPolicy policy = wiring_policy(alpha, eps, allocator);
+    policy.change = [wire = policy.wire](const sim::ChangeRequest& request) {
+      return wire(request.demand).circuits;
+    };
+    return policy;
+  };
 }
 
 sim::TopologyPolicy topology_policy() {
@@ -63,6 +80,24 @@ sim::TopologyPolicy topology_policy() {
     }
     return direct;
   };
+}
+
+}  // namespace
+
+sim::IterationOptions iteration_policies(const FabricSpec& spec, const Study& study) {
+  sim::IterationOptions options;
+  options.topology = topology_policy();
+  if (spec.kind != FabricKind::kMixnet) {
+    return options;
+  }
+  options.wiring = wiring_policy(
+      spec.mixnet.alpha, study.cluster.nics_per_server - spec.mixnet.alpha, spec.mixnet.allocator);
+  options.wiring.change = change_policy(spec, study);
+  options.wiring_after = wiring_after_failures(spec);
+  if (spec.mixnet.cadence == Cadence::kAuto) {
+    options.cadence = cadence_policy(spec, study);
+  }
+  return options;
 }
 
 }  // namespace mixnet::cli

@@ -6,7 +6,7 @@
 // Where the simulator's questions meet the planner's answers.
 namespace mixnet::cli {
 
-sim::WiringPolicy wiring_policy(const FabricSpec& spec, const Cluster& cluster);
-sim::TopologyPolicy topology_policy();
+// Every policy that a simulation of this fabric asks; for one run, since cadence "auto" learns.
+sim::IterationOptions iteration_policies(const FabricSpec& spec, const Study& study);
 
 }  // namespace mixnet::cli

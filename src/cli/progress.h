@@ -22,6 +22,8 @@ class Progress {
 
   // `done` of `total` pieces of work, 0 <= done <= total, total > 0.
   void update(int64_t done, int64_t total);
+  // `share` of the work in [0, 1] is done, which is told as `counts`: "3 of 10 points".
+  void update_share(double share, const std::string& counts);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -37,5 +39,8 @@ class Progress {
 // "simulating [######--------------] 30 %, 3 of 10, 14 s left"; without the time while nothing is
 // done.
 std::string progress_text(const std::string& label, int64_t done, int64_t total, double elapsed_s);
+// The same for work whose pieces differ in size.
+std::string share_text(const std::string& label, double share, const std::string& counts,
+                       double elapsed_s);
 
 }  // namespace mixnet::cli

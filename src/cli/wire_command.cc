@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/route_json.h"
 #include "plan/wire.h"
 #include "scenario/matrix_file.h"
 
@@ -26,6 +27,10 @@ struct WireOptions {
   int alpha = 0;
   int eps = 0;
   std::string algorithm = "split";
+  double budget_ms = -1;  // negative: the allocator's own
+  bool routes = false;
+  int gpus = 8;
+  int numa = 2;
   bool json = false;
 };
 
@@ -172,10 +177,6 @@ int run_wire(const WireOptions& options) {
         Error{"a server needs at least one NIC: give --alpha or --eps above 0", ""});
   }
   const Allocator allocator = parse_allocator(options.algorithm);
-  if (allocator == Allocator::kRelay) {
-    return report_usage_error(Error{
-        "--algorithm relay is not part of this version: use split, algorithm1 or released", ""});
-  }
   Result<DemandMatrix> demand = scenario::read_matrix(options.matrix);
   if (!demand.ok()) {
     return report_usage_error(demand.error());
@@ -189,11 +190,26 @@ int run_wire(const WireOptions& options) {
     }
   }
   const plan::WireProblem problem{std::move(demand).value(), options.alpha, options.eps};
-  const Wiring wiring = plan::wire(problem, allocator);
+  const Wiring wiring =
+      allocator == Allocator::kRelay && options.budget_ms >= 0
+          ? plan::wire_with_relays(problem,
+                                   plan::RelayBudget{static_cast<int64_t>(options.budget_ms * 1e6)})
+          : plan::wire(problem, allocator);
+  const plan::ServerLayout layout =
+      plan::even_layout(options.gpus, options.alpha + options.eps, options.alpha, options.numa);
+  // A pair that has no way has no route either.
+  const bool routes = options.routes && std::isfinite(wiring.completion);
   if (options.json) {
-    print_json(to_json(problem, wiring, allocator));
+    Json object = to_json(problem, wiring, allocator);
+    if (routes) {
+      object["routes"] = routes_json(wiring, layout);
+    }
+    print_json(object);
   } else {
     print_table(problem, wiring, allocator);
+    if (routes) {
+      print_routes(wiring, layout);
+    }
   }
   return kExitOk;
 }
@@ -218,13 +234,28 @@ void add_wire_command(CLI::App& app, Outcome& outcome) {
   command
       ->add_option("--algorithm", options->algorithm,
                    "algorithm1 (as printed in the MixNet paper), released (the authors' simulator) "
-                   "or split (each pair over circuits and electrical NICs)")
+                   "split (each pair over circuits and electrical NICs) or relay (also over a "
+                   "third server and two circuits)")
       ->capture_default_str()
       ->check(CLI::IsMember({"algorithm1", "released", "split", "relay"}));
+  command
+      ->add_option("--budget", options->budget_ms,
+                   "relay: milliseconds of work on a common machine; it counts steps, so that "
+                   "equal budgets give equal answers (default: 0.5 for 8 servers, 20 for 64)")
+      ->check(CLI::Range(0.0, 1e6));
+  command->add_flag("--routes", options->routes,
+                    "also say which NIC ends which circuit, and which GPU and NIC carries which "
+                    "share of what every GPU sends");
+  command->add_option("--gpus", options->gpus, "GPUs per server, for --routes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, kMostNics));
+  command->add_option("--numa-nodes", options->numa, "NUMA nodes per server, for --routes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
   command->add_flag("--json", options->json, "print one JSON object instead of a table");
   command->footer(
       "One NIC moves one unit of the matrix per unit of time and direction.\n"
-      "Example: mixnet wire demand.txt --alpha 6 --eps 2 --algorithm split");
+      "Example: mixnet wire demand.txt --alpha 6 --eps 2 --algorithm relay --routes");
   command->callback([options, &outcome] { outcome.exit_code = run_wire(*options); });
 }
 

@@ -1,8 +1,63 @@
 #include "core/cadence.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/check.h"
 
 namespace mixnet {
+namespace {
+
+constexpr double kZ99 = 2.3263478740408408;  // 99th percentile of the standard normal
+constexpr double kMostZ = 4;
+
+struct LogNormal {
+  double mu = 0;
+  double sigma = 0;
+};
+
+// mean = exp(mu + sigma^2 / 2) and p99 = exp(mu + z sigma) give a quadratic in sigma, whose smaller
+// root has the mode beside the mean.
+LogNormal log_normal_of(const Delay& delay) {
+  const double spread = std::log(delay.p99.seconds() / delay.mean.seconds());
+  const double root = kZ99 * kZ99 - 2 * spread;
+  CHECK(root >= 0, "a log-normal has this mean and 99th percentile");
+  const double sigma = kZ99 - std::sqrt(root);
+  return {std::log(delay.mean.seconds()) - sigma * sigma / 2, sigma};
+}
+
+}  // namespace
+
+SimTime longest_delay(const Delay& delay) {
+  if (!delay.varies()) {
+    return delay.mean;
+  }
+  const LogNormal shape = log_normal_of(delay);
+  return SimTime::from_seconds(std::exp(shape.mu + kMostZ * shape.sigma));
+}
+
+SimTime draw_delay(const Delay& delay, RandomStream& random) {
+  if (!delay.varies()) {
+    return delay.mean;
+  }
+  const LogNormal shape = log_normal_of(delay);
+  const double z = std::clamp(random.normal(), -kMostZ, kMostZ);
+  return SimTime::from_seconds(std::exp(shape.mu + shape.sigma * z));
+}
+
+const char* predictor_name(Predictor predictor) {
+  switch (predictor) {
+    case Predictor::kUnchanged:
+      return "unchanged";
+    case Predictor::kAverage:
+      return "average";
+    case Predictor::kCopilot:
+      return "copilot";
+    case Predictor::kBest:
+      return "best";
+  }
+  CHECK(false, "unknown predictor");
+}
 
 const char* cadence_name(Cadence cadence) {
   switch (cadence) {

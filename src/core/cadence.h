@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/random.h"
 #include "core/units.h"
 
 namespace mixnet {
@@ -32,8 +33,26 @@ enum class Darkness {
 struct Delay {
   SimTime mean;
   SimTime p99;
+  bool varies() const { return p99 > mean && mean > SimTime(); }
 };
 
+// Who says what the next all-to-all will send (plan/predict).
+enum class Predictor {
+  kUnchanged,  // as last time
+  kAverage,    // exponential average of what was seen
+  kCopilot,    // least squares from the layer before (MixNet-Copilot)
+  kBest,       // whichever has predicted best so far
+};
+
+// The longest delay that draw_delay() gives: four standard deviations above the log-normal's
+// median, which 3 draws of 100,000 exceed.
+SimTime longest_delay(const Delay& delay);
+// One occurrence. Draws from `random` only if the delay varies. The p99 is at most kMostSpread
+// times the mean: beyond that no log-normal has both.
+SimTime draw_delay(const Delay& delay, RandomStream& random);
+inline constexpr double kMostSpread = 14.9;
+
+const char* predictor_name(Predictor predictor);
 const char* cadence_name(Cadence cadence);
 const char* change_scope_name(ChangeScope scope);
 const char* darkness_name(Darkness darkness);

@@ -30,4 +30,18 @@ const char* activity_name(Activity activity) {
   CHECK(false, "unknown activity");
 }
 
+const char* switch_cause_name(SwitchCause cause) {
+  switch (cause) {
+    case SwitchCause::kOcs:
+      return "ocs";
+    case SwitchCause::kNic:
+      return "nic";
+    case SwitchCause::kControl:
+      return "control";
+    case SwitchCause::kDetour:
+      return "detour";
+  }
+  CHECK(false, "unknown cause");
+}
+
 }  // namespace mixnet

@@ -18,12 +18,22 @@ enum class Activity {
   kDense,   // dense FFN blocks, embedding and output head
   kTensor,  // tensor-parallel all-reduce
   kAllToAll,
-  kSwitching,  // circuits dark and NICs re-linking
+  kSwitching,  // waiting for circuits, and the longer way around them: all of SwitchCause
   kPipeline,   // point-to-point between stages
   kGradient,   // data-parallel all-reduce
 };
 inline constexpr int kActivityCount = 10;
 const char* activity_name(Activity activity);
+
+// Why an iteration waits for circuits, or takes longer without them.
+enum class SwitchCause {
+  kOcs,      // the optical switch is moving, or busy with the command before
+  kNic,      // NICs of changed circuits are linking again
+  kControl,  // the demand is known, the command is not out yet
+  kDetour,   // an all-to-all takes longer over what is up than it would over the wanted circuits
+};
+inline constexpr int kSwitchCauseCount = 4;
+const char* switch_cause_name(SwitchCause cause);
 
 // One bar of the timeline.
 struct TimelineSpan {
@@ -49,15 +59,30 @@ struct TrafficBytes {
   Bytes gradient;
 };
 
-// One fabric of a comparison.
+// One of several simulated iterations.
+struct IterationSample {
+  SimTime iteration;
+  SimTime all_to_all;
+  SimTime exposed_switching;
+  int64_t switches = 0;          // commands of the busiest region
+  int64_t changed_circuits = 0;  // set up anew by the region that changed most
+};
+
+// One fabric of a comparison. Times and bytes are means over the simulated iterations unless they
+// say otherwise; pictures show the first one.
 struct FabricResult {
   std::string name;
   std::string kind;
   SimTime iteration;
   SimTime all_to_all;         // on the critical path, occupied by all-to-alls alone
-  SimTime exposed_switching;  // on the critical path, waiting for circuits or NICs
-  SimTime switching_total;    // sum over all switches of one region, hidden ones included
-  int64_t switches = 0;       // of the busiest region, per iteration
+  SimTime exposed_switching;  // on the critical path, waiting for circuits or NICs, or on detours
+  SimTime exposed_by_cause[kSwitchCauseCount];  // by SwitchCause, sums to `exposed_switching`
+  SimTime switching_total;  // over the switches of one region and iteration, hidden ones included
+  int64_t switches = 0;     // of the busiest region, over all iterations
+  std::vector<IterationSample> iterations;
+  SimTime iteration_p50;  // sorted[floor(q n)], q = 0.5 and 0.99
+  SimTime iteration_p99;
+  std::string cadence_explanation;  // why the controller did what it did; cadence auto only
   double cost_usd = 0;
   double perf_per_dollar = 0;  // relative to fat-tree of the same run; 0 if there is none
   SimTime critical_path[kActivityCount];  // by Activity, sums to `iteration`

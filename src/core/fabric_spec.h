@@ -20,7 +20,7 @@ enum class FabricKind {
 enum class Allocator { kAlgorithm1, kReleased, kSplit, kRelay };
 
 // What a forward dispatch does, whose exact demand is known only after the gate (cadence
-// kMicroBatch). In every mode the combine may be re-wired behind the expert compute.
+// kLayer). In every mode the combine may be re-wired behind the expert compute.
 enum class DispatchMode {
   kBlock,    // re-wire for the exact demand after the gate; the dispatch waits: window 0
   kPredict,  // re-wire for the predicted demand during attention: window = attention
@@ -28,13 +28,18 @@ enum class DispatchMode {
 };
 
 struct MixnetSettings {
-  int alpha = 6;                               // OCS NICs per server (optical degree)
-  SimTime switch_time = SimTime::from_ms(25);  // T_OCS, circuits dark
-  SimTime relink_time;                         // T_NIC, until the NICs are up again
-  int ocs_ports = 576;                         // of one regional switch; one per NIC
+  int alpha = 6;                                   // OCS NICs per server (optical degree)
+  Delay switch_time = {SimTime::from_ms(25), {}};  // T_OCS of one command
+  Delay relink_time;      // T_NIC, drawn for each NIC, until it is up again
+  SimTime control_delay;  // from having seen the demand to the command
+  int ocs_ports = 576;    // of one regional switch; one per NIC
   Allocator allocator = Allocator::kSplit;
   Cadence cadence = Cadence::kLayer;
+  int every = 1;  // iterations, kEvery only
+  ChangeScope scope = ChangeScope::kWhole;
+  Darkness darkness = Darkness::kBlock;
   DispatchMode dispatch = DispatchMode::kBlock;
+  Predictor predictor = Predictor::kUnchanged;  // what kPredict asks
 };
 
 struct FabricSpec {

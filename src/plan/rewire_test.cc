@@ -101,6 +101,9 @@ TEST(Rewire, FrontierKeepsItsPromises) {
     expect_frontier(make_instance(7, 4, 0, seed), Allocator::kSplit);
     expect_frontier(make_instance(16, 6, 2, seed), Allocator::kSplit);
   }
+  Instance relayed = make_instance(12, 4, 1, 1);
+  relayed.fresh = wire(relayed.problem, Allocator::kRelay).circuits;
+  expect_frontier(relayed, Allocator::kRelay);
 }
 
 // The best wiring with at most m changes, by trying all of them.

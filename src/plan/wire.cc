@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "plan/wire_greedy.h"
+#include "plan/wire_relay.h"
 #include "plan/wire_split.h"
 
 namespace mixnet::plan {
@@ -32,12 +33,18 @@ double time_over(double amount, int nics) {
 // Slowest circuit group or electrical side of a server, from the amounts alone.
 double completion_of(const Wiring& wiring, const NicCounts& eps) {
   const std::size_t n = wiring.circuits.rows();
+  Matrix<double> load = wiring.circuit;
+  for (const RelayShare& share : wiring.relay) {
+    const auto via = static_cast<std::size_t>(share.via);
+    load(static_cast<std::size_t>(share.src), via) += share.amount;
+    load(via, static_cast<std::size_t>(share.dst)) += share.amount;
+  }
   double completion = 0;
   for (std::size_t i = 0; i < n; ++i) {
     double sent = 0;
     double received = 0;
     for (std::size_t j = 0; j < n; ++j) {
-      completion = std::max(completion, time_over(wiring.circuit(i, j), wiring.circuits(i, j)));
+      completion = std::max(completion, time_over(load(i, j), wiring.circuits(i, j)));
       sent += wiring.eps(i, j);
       received += wiring.eps(j, i);
     }
@@ -45,6 +52,9 @@ double completion_of(const Wiring& wiring, const NicCounts& eps) {
   }
   return completion;
 }
+
+// Relays are counted in units of a bound: there must be demand, and NICs for it.
+bool can_relay(double bound) { return bound > 0 && bound < kNever; }
 
 Wiring with_circuits(Matrix<int> circuits) {
   const std::size_t n = circuits.rows();
@@ -104,11 +114,32 @@ Wiring wire(const WireProblem& problem, Allocator allocator) {
       wiring = split_over(problem, split_circuits(problem, no_relay_bound(problem)));
       break;
     case Allocator::kRelay:
-      CHECK(false, "the relay allocator is not part of this version");
+      return wire_with_relays(problem, relay_budget(problem.demand.rows()));
   }
   wiring.completion = completion_of(wiring, problem.eps);
   wiring.bound = bound;
   return wiring;
+}
+
+Wiring wire_with_relays(const WireProblem& problem, const RelayBudget& budget) {
+  check_problem(problem);
+  // Up to this size splitting alone is quick, and often as good as can be.
+  constexpr std::size_t kSplitIsQuick = 8;
+  Wiring split;
+  split.completion = kNever;
+  const bool relays = can_relay(port_bound(problem));
+  if (!relays || problem.demand.rows() <= kSplitIsQuick) {
+    const double bound = any_wiring_bound(problem);
+    split = split_over(problem, split_circuits(problem, bound));
+    split.bound = bound;
+    split.completion = completion_of(split, problem.eps);
+    if (!relays || split.completion <= split.bound) {
+      return split;
+    }
+  }
+  Wiring wiring = relay_wiring(problem, budget);
+  wiring.completion = completion_of(wiring, problem.eps);
+  return wiring.completion <= split.completion ? wiring : split;
 }
 
 Wiring route_over(const WireProblem& problem, const Matrix<int>& circuits, Allocator allocator) {
@@ -116,8 +147,10 @@ Wiring route_over(const WireProblem& problem, const Matrix<int>& circuits, Alloc
   CHECK(circuits.rows() == problem.demand.rows() && circuits.cols() == circuits.rows(),
         "circuits for the servers of the demand");
   const bool whole_pairs = allocator == Allocator::kAlgorithm1 || allocator == Allocator::kReleased;
-  Wiring wiring =
-      whole_pairs ? all_or_nothing(problem.demand, circuits) : split_over(problem, circuits);
+  const bool relays = allocator == Allocator::kRelay && can_relay(port_bound(problem));
+  Wiring wiring = whole_pairs ? all_or_nothing(problem.demand, circuits)
+                  : relays    ? relay_over(problem, circuits)
+                              : split_over(problem, circuits);
   wiring.completion = completion_of(wiring, problem.eps);
   wiring.bound = any_wiring_bound(problem);
   return wiring;

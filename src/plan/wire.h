@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "core/fabric_spec.h"
 #include "core/matrix.h"
 #include "core/wiring.h"
@@ -21,8 +23,8 @@
 //   released    the rule of the authors' released simulator, all-or-nothing as well.
 //   split       circuits chosen for, and bytes divided by, optimal splitting of each pair over its
 //               circuits and the electrical NICs: see plan/wire_split.h.
-//   relay       as split, and a pair may also use a third server and two circuits; not part of
-//               this version, callers refuse it.
+//   relay       as split, and a pair may also use a third server and two circuits: see
+//               plan/wire_relay.h.
 namespace mixnet::plan {
 
 struct WireProblem {
@@ -36,8 +38,18 @@ struct WireProblem {
 // nor relay, nor electrical NICs at both ends.
 Wiring wire(const WireProblem& problem, Allocator allocator);
 
+// Work that the relay allocator may do, in nanoseconds of a common machine: a count of steps, so
+// that answers do not depend on the machine or its load. At its end the best answer so far counts.
+struct RelayBudget {
+  int64_t work = 0;
+};
+
+// wire() with the relay allocator and a budget of the caller's.
+Wiring wire_with_relays(const WireProblem& problem, const RelayBudget& budget);
+
 // Shares of the demand over circuits that are already there: all-or-nothing for algorithm1 and
-// released, optimally split for the others. Preconditions as above; `circuits` is n x n, symmetric.
+// released, optimally split for split, to within about 0.1 % for relay. Preconditions as above;
+// `circuits` is n x n, symmetric.
 Wiring route_over(const WireProblem& problem, const Matrix<int>& circuits, Allocator allocator);
 
 // Port bound: max over servers of max(sent, received) / (alpha_i + eps_i); +infinity if a server

@@ -1,37 +1,15 @@
 #include "report/html.h"
 
-#include <functional>
-#include <map>
 #include <string_view>
 #include <vector>
 
-#include "core/check.h"
 #include "report/comparison_table.h"
+#include "report/page.h"
 #include "report/verdict.h"
 #include "report/web_assets.h"
 
 namespace mixnet::report {
 namespace {
-
-using Parts = std::map<std::string, std::string, std::less<>>;
-
-// Replaces every {{key}} of the template, once: what is inserted is not searched again.
-std::string filled(std::string_view page, const Parts& parts) {
-  std::string text;
-  for (std::size_t at = 0;;) {
-    const std::size_t open = page.find("{{", at);
-    text += page.substr(at, open - at);
-    if (open == std::string_view::npos) {
-      return text;
-    }
-    const std::size_t close = page.find("}}", open);
-    CHECK(close != std::string_view::npos, "a placeholder ends");
-    const auto part = parts.find(page.substr(open + 2, close - open - 2));
-    CHECK(part != parts.end(), "a placeholder is known");
-    text += part->second;
-    at = close + 2;
-  }
-}
 
 std::string row_html(const std::vector<std::string>& cells, std::string_view tag) {
   std::string html = "<tr>";
@@ -74,47 +52,7 @@ std::string notes_html(const std::vector<std::string>& notes) {
   return html + "</ul>";
 }
 
-// JSON that cannot end the <script> element it stands in: "<" only occurs inside strings, where
-// \u003c means the same.
-std::string script_safe(const nlohmann::ordered_json& json) {
-  std::string text;
-  for (const char byte : json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
-    if (byte == '<') {
-      text += "\\u003c";
-    } else {
-      text += byte;
-    }
-  }
-  return text;
-}
-
 }  // namespace
-
-std::string html_escaped(std::string_view text) {
-  std::string html;
-  for (const char byte : text) {
-    switch (byte) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += byte;
-    }
-  }
-  return html;
-}
 
 std::string report_html(const Comparison& comparison, const nlohmann::ordered_json& result,
                         const std::string& title) {

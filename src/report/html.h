@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 #include "core/comparison.h"
 
@@ -13,8 +12,5 @@ namespace mixnet::report {
 // draws its charts from it, so page and result.json cannot differ. `title` is plain text.
 std::string report_html(const Comparison& comparison, const nlohmann::ordered_json& result,
                         const std::string& title);
-
-// Plain text as HTML text or attribute value.
-std::string html_escaped(std::string_view text);
 
 }  // namespace mixnet::report

@@ -116,6 +116,8 @@ Json routing_json(const Scenario& scenario) {
   return json;
 }
 
+SimTime p99_of(const Delay& delay) { return later_of(delay.mean, delay.p99); }
+
 Json fabric_json(const FabricSpec& fabric) {
   Json json = {{"name", fabric.name}, {"kind", fabric_kind_name(fabric.kind)}};
   json["switch_radix"] = fabric.switch_radix;
@@ -125,12 +127,19 @@ Json fabric_json(const FabricSpec& fabric) {
   if (fabric.kind == FabricKind::kMixnet) {
     const MixnetSettings& m = fabric.mixnet;
     json.update(Json{{"alpha", m.alpha},
-                     {"switch_time_s", m.switch_time.seconds()},
-                     {"relink_time_s", m.relink_time.seconds()},
+                     {"switch_time_s", m.switch_time.mean.seconds()},
+                     {"switch_time_p99_s", p99_of(m.switch_time).seconds()},
+                     {"relink_time_s", m.relink_time.mean.seconds()},
+                     {"relink_time_p99_s", p99_of(m.relink_time).seconds()},
                      {"ocs_ports", m.ocs_ports},
                      {"allocator", allocator_name(m.allocator)},
                      {"cadence", cadence_name(m.cadence)},
-                     {"dispatch", dispatch_mode_name(m.dispatch)}});
+                     {"every", m.every},
+                     {"scope", change_scope_name(m.scope)},
+                     {"darkness", darkness_name(m.darkness)},
+                     {"control_delay_s", m.control_delay.seconds()},
+                     {"dispatch", dispatch_mode_name(m.dispatch)},
+                     {"predictor", predictor_name(m.predictor)}});
   }
   return json;
 }
@@ -160,7 +169,16 @@ nlohmann::ordered_json effective_config(const Scenario& scenario) {
   json["cluster"] = cluster_json(study.cluster);
   json["network"] = network_json(study.network);
   json["compute"] = compute_json(study.compute);
+  json["run"] = {{"iterations", study.run.iterations}};
   json["routing"] = routing_json(scenario);
+  if (!study.failures.empty()) {
+    json["failures"] = Json::array();
+    for (const Failure& failure : study.failures) {
+      json["failures"].push_back({{"kind", failure_kind_name(failure.kind)},
+                                  {"server", failure.server},
+                                  {"side", failure_side_name(failure.side)}});
+    }
+  }
   json["fabrics"] = Json::array();
   for (const FabricSpec& fabric : study.fabrics) {
     json["fabrics"].push_back(fabric_json(fabric));

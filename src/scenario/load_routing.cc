@@ -8,6 +8,12 @@
 namespace mixnet::scenario {
 namespace {
 
+// Steps on the trace's first axis that the simulated iterations take.
+int64_t steps_used(const Study& study) {
+  const int64_t each = study.routing.per_micro_batch ? study.parallelism.micro_batches : 1;
+  return study.run.iterations * each;
+}
+
 Status check_shape(const RoutingView& view, const Study& study) {
   const Parallelism& p = study.parallelism;
   const int64_t ranks = int64_t{p.dp} * p.ep;
@@ -31,14 +37,18 @@ Status check_shape(const RoutingView& view, const Study& study) {
                              view.layers, study.model.name, layers, view.layers),
                  ""};
   }
-  const int64_t steps = study.routing.per_micro_batch ? p.micro_batches : 1;
+  const int64_t steps = steps_used(study);
   if (study.routing.first_iteration > view.iterations - steps) {
+    std::string why;
+    if (study.run.iterations > 1) {
+      why += fmt::format(" and `iterations = {}` of [run]", study.run.iterations);
+    }
+    if (study.routing.per_micro_batch) {
+      why += fmt::format(" and one per micro-batch ({})", p.micro_batches);
+    }
     return Error{fmt::format("the routing has {} iterations, but `first_iteration = {}`{} needs "
                              "{}",
-                             view.iterations, study.routing.first_iteration,
-                             study.routing.per_micro_batch
-                                 ? fmt::format(" and one per micro-batch ({})", steps)
-                                 : "",
+                             view.iterations, study.routing.first_iteration, why,
                              study.routing.first_iteration + steps),
                  ""};
   }
@@ -51,7 +61,7 @@ Status check_rows(const RoutingView& view, const Study& study) {
   const int64_t tokens = study.parallelism.tokens_per_micro_batch();
   const int64_t wanted = tokens * study.model.top_k;
   const RoutingUse& use = study.routing;
-  const int64_t steps = use.per_micro_batch ? study.parallelism.micro_batches : 1;
+  const int64_t steps = steps_used(study);
   const int64_t layers = std::min<int64_t>(view.layers, study.model.moe_layers());
   for (int64_t t = use.first_iteration; t < use.first_iteration + steps; ++t) {
     for (int64_t layer = 0; layer < layers; ++layer) {

@@ -8,6 +8,7 @@
 #include "core/result.h"
 #include "core/study.h"
 #include "scenario/generator.h"
+#include "scenario/override.h"
 #include "scenario/prices.h"
 #include "scenario/trace.h"
 
@@ -33,10 +34,14 @@ struct Scenario {
 // Reads and checks a scenario file. Errors carry file and line and say what to write instead.
 //
 // Each override is "table.key=value" and replaces or adds that key before anything is checked:
-// "cluster.nic_rate=100Gbps", "parallelism.micro_batches=16". The value is read as TOML, or as text
-// if it is not TOML. Errors in it are placed at "--set".
+// "cluster.nic_rate=100Gbps", "fabric.mixnet-never.alpha=4" (of the one fabric with that label).
+// The value is read as TOML, or as text if it is not TOML. Errors in it are placed at "--set".
 Result<Scenario> read_scenario(const std::string& path,
                                const std::vector<std::string>& overrides = {});
+
+// The same with overrides that come from a file; errors in them are placed there.
+Result<Scenario> read_overridden_scenario(const std::string& path,
+                                          const std::vector<Override>& overrides);
 
 // The full effective configuration, without paths outside the scenario, dates or run times.
 nlohmann::ordered_json effective_config(const Scenario& scenario);

@@ -11,6 +11,14 @@
 namespace mixnet::scenario {
 namespace {
 
+// A delay that is written as one time does not vary, whatever was inherited.
+void read_constant(TableReader& reader, std::string_view key, Delay& delay) {
+  if (reader.has(key)) {
+    delay.p99 = SimTime();
+  }
+  reader.read_time(key, delay.mean);
+}
+
 void use_switch(TableReader& reader, MixnetSettings& mixnet) {
   std::string name;
   reader.read_text("switch", name);
@@ -36,10 +44,10 @@ void use_switch(TableReader& reader, MixnetSettings& mixnet) {
                                          entry->info.name));
     return;
   }
-  mixnet.switch_time = *entry->switch_max;
+  mixnet.switch_time = {*entry->switch_max, SimTime()};
 }
 
-// A time, or a NIC whose mean re-link time is meant.
+// A time, or a NIC whose re-link time is meant.
 void read_relink_time(TableReader& reader, MixnetSettings& mixnet) {
   std::string text;
   reader.read_text("relink_time", text);
@@ -48,7 +56,7 @@ void read_relink_time(TableReader& reader, MixnetSettings& mixnet) {
   }
   const bool is_time = (text[0] >= '0' && text[0] <= '9') || text[0] == '-' || text[0] == '+';
   if (is_time) {
-    reader.read_time("relink_time", mixnet.relink_time);
+    read_constant(reader, "relink_time", mixnet.relink_time);
     return;
   }
   const Result<NicEntry> nic = builtin_catalog().find_nic(text);
@@ -64,30 +72,81 @@ void read_relink_time(TableReader& reader, MixnetSettings& mixnet) {
                                               nic->info.name));
     return;
   }
-  mixnet.relink_time = *nic->relink_mean;
+  mixnet.relink_time = {*nic->relink_mean, nic->relink_p99.value_or(SimTime())};
+}
+
+// The 99th percentile that makes a delay vary, if it is written.
+void read_p99(TableReader& reader, const std::string& key, Delay& delay) {
+  const std::string of = key.substr(0, key.size() - std::string("_p99").size());
+  reader.read_time(key, delay.p99);
+  if (!reader.has(key)) {
+    return;
+  }
+  if (delay.p99 < delay.mean) {
+    reader.problem(key, fmt::format("`{}` is the 99th percentile: it must be at least the mean "
+                                    "`{}`, {} s",
+                                    key, of, delay.mean.seconds()));
+  } else if (delay.p99.seconds() > kMostSpread * delay.mean.seconds()) {
+    reader.problem(key, fmt::format("`{}` must be at most {} times the mean `{}`, {} s: no "
+                                    "log-normal distribution has both",
+                                    key, kMostSpread, of, delay.mean.seconds()));
+  }
 }
 
 void read_mixnet_keys(TableReader& reader, MixnetSettings& mixnet) {
   reader.read_int("alpha", mixnet.alpha, 1, 1024);
   reader.read_int("ocs_ports", mixnet.ocs_ports, 2, 1 << 20);
   use_switch(reader, mixnet);
-  reader.read_time("switch_time", mixnet.switch_time);
+  read_constant(reader, "switch_time", mixnet.switch_time);
   read_relink_time(reader, mixnet);
+  read_p99(reader, "switch_time_p99", mixnet.switch_time);
+  read_p99(reader, "relink_time_p99", mixnet.relink_time);
 }
 
 void read_control_keys(TableReader& reader, MixnetSettings& mixnet) {
   reader.read_choice<Allocator>("allocator", mixnet.allocator,
                                 {{"algorithm1", Allocator::kAlgorithm1},
                                  {"released", Allocator::kReleased},
-                                 {"split", Allocator::kSplit}});
+                                 {"split", Allocator::kSplit},
+                                 {"relay", Allocator::kRelay}});
   reader.read_choice<Cadence>("cadence", mixnet.cadence,
-                              {{"layer", Cadence::kLayer},
+                              {{"never", Cadence::kNever},
+                               {"once", Cadence::kOnce},
+                               {"every", Cadence::kEvery},
                                {"iteration", Cadence::kIteration},
-                               {"once", Cadence::kOnce}});
+                               {"stage", Cadence::kStage},
+                               {"layer", Cadence::kLayer},
+                               {"auto", Cadence::kAuto}});
+  reader.read_int("every", mixnet.every, 1, 1'000'000);
+  reader.read_choice<ChangeScope>(
+      "scope", mixnet.scope,
+      {{"whole", ChangeScope::kWhole}, {"partial", ChangeScope::kPartial}});
+  reader.read_choice<Darkness>("darkness", mixnet.darkness,
+                               {{"block", Darkness::kBlock}, {"detour", Darkness::kDetour}});
+  reader.read_time("control_delay", mixnet.control_delay);
   reader.read_choice<DispatchMode>("dispatch", mixnet.dispatch,
                                    {{"block", DispatchMode::kBlock},
                                     {"predict", DispatchMode::kPredict},
                                     {"reuse", DispatchMode::kReuse}});
+  reader.read_choice<Predictor>("predictor", mixnet.predictor,
+                                {{"unchanged", Predictor::kUnchanged},
+                                 {"average", Predictor::kAverage},
+                                 {"copilot", Predictor::kCopilot},
+                                 {"best", Predictor::kBest}});
+}
+
+// Settings that do nothing unless another one has a certain value.
+void check_control(TableReader& reader, const MixnetSettings& mixnet) {
+  if (reader.has("every") && mixnet.cadence != Cadence::kEvery) {
+    reader.problem("every", fmt::format("`every` counts iterations between re-wirings with "
+                                        "`cadence = \"every\"`, this has \"{}\"",
+                                        cadence_name(mixnet.cadence)));
+  }
+  if (reader.has("predictor") && mixnet.dispatch != DispatchMode::kPredict) {
+    reader.problem("predictor", fmt::format("`predictor` is asked with `dispatch = \"predict\"`, "
+                                            "this has \"{}\"",
+                                            dispatch_mode_name(mixnet.dispatch)));
+  }
 }
 
 std::vector<KeySpec> keys_of_fabrics() {
@@ -161,6 +220,7 @@ FabricSpec read_fabric(TableReader& reader, const Cluster& cluster, const Mixnet
     fabric.mixnet = shared;
     read_mixnet_keys(reader, fabric.mixnet);
     read_control_keys(reader, fabric.mixnet);
+    check_control(reader, fabric.mixnet);
   } else {
     refuse_mixnet_keys(reader, fabric);
   }

@@ -13,7 +13,9 @@ inline constexpr KeySpec kTopKeys[] = {
     {"network", "[network]"},
     {"compute", "[compute]"},
     {"routing", "[routing]", true},
+    {"run", "[run]"},
     {"fabric", "[[fabric]]", true},
+    {"failure", "[[failure]]"},
     {"mixnet", "[mixnet]"},
     {"control", "[control]"},
     {"prices", "[prices]"},
@@ -80,10 +82,16 @@ inline constexpr KeySpec kRoutingKeys[] = {
     {"counts", "\"exact\""},
 };
 
+inline constexpr KeySpec kRunKeys[] = {
+    {"iterations", "20"},
+};
+
 inline constexpr KeySpec kMixnetKeys[] = {
     {"alpha", "6"},
     {"switch_time", "\"25ms\""},
+    {"switch_time_p99", "\"60ms\""},
     {"relink_time", "\"5.67s\""},
+    {"relink_time_p99", "\"6.33s\""},
     {"switch", "\"polatis-576\""},
     {"ocs_ports", "576"},
 };
@@ -91,7 +99,12 @@ inline constexpr KeySpec kMixnetKeys[] = {
 inline constexpr KeySpec kControlKeys[] = {
     {"allocator", "\"split\""},
     {"cadence", "\"layer\""},
+    {"every", "10"},
+    {"scope", "\"whole\""},
+    {"darkness", "\"block\""},
+    {"control_delay", "\"1ms\""},
     {"dispatch", "\"block\""},
+    {"predictor", "\"unchanged\""},
 };
 
 // A fabric may also carry every key of [mixnet] and [control].
@@ -100,6 +113,12 @@ inline constexpr KeySpec kFabricKeys[] = {
     {"label", "\"mixnet-never\""},
     {"oversubscription", "3"},
     {"switch_radix", "64"},
+};
+
+inline constexpr KeySpec kFailureKeys[] = {
+    {"kind", "\"nic\"", true},
+    {"server", "0", true},
+    {"side", "\"optical\""},
 };
 
 inline constexpr KeySpec kPricesKeys[] = {

@@ -33,7 +33,7 @@ void read_top(const ScenarioFile& file, Scenario& scenario) {
   int64_t seed = 1;
   reader.read_int64("seed", seed, 0, INT64_MAX);
   scenario.seed = static_cast<uint64_t>(seed);
-  for (const char* name : {"model", "parallelism", "cluster", "network", "compute", "routing",
+  for (const char* name : {"model", "parallelism", "cluster", "network", "compute", "routing", "run",
                            "mixnet", "control", "prices"}) {
     reader.read_table(name);
   }
@@ -42,6 +42,15 @@ void read_top(const ScenarioFile& file, Scenario& scenario) {
 }  // namespace
 
 Result<Scenario> read_scenario(const std::string& path, const std::vector<std::string>& overrides) {
+  std::vector<Override> placed;
+  for (const std::string& entry : overrides) {
+    placed.push_back({entry});
+  }
+  return read_overridden_scenario(path, placed);
+}
+
+Result<Scenario> read_overridden_scenario(const std::string& path,
+                                          const std::vector<Override>& overrides) {
   const Result<std::string> text = read_text_file(path);
   if (!text.ok()) {
     return text.error();
@@ -53,8 +62,8 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<std::s
   if (!root.ok()) {
     return root.error();
   }
-  for (const std::string& entry : overrides) {
-    if (Status applied = apply_override(*root, entry); !applied.ok()) {
+  for (const Override& change : overrides) {
+    if (Status applied = apply_override(*root, change); !applied.ok()) {
       return applied.error();
     }
   }
@@ -67,9 +76,11 @@ Result<Scenario> read_scenario(const std::string& path, const std::vector<std::s
                                                            &read_cluster_section,
                                                            &read_network_section,
                                                            &read_compute_section,
+                                                           &read_run_section,
                                                            &read_routing_section,
                                                            &read_prices_section,
-                                                           &read_fabrics};
+                                                           &read_fabrics,
+                                                           &read_failures};
   for (const auto step : steps) {
     step(file, scenario);
     if (!problems.none()) {

@@ -29,8 +29,10 @@ void read_parallelism_section(const ScenarioFile& file, Scenario& scenario);
 void read_cluster_section(const ScenarioFile& file, Scenario& scenario);
 void read_network_section(const ScenarioFile& file, Scenario& scenario);
 void read_compute_section(const ScenarioFile& file, Scenario& scenario);
+void read_run_section(const ScenarioFile& file, Scenario& scenario);
 void read_routing_section(const ScenarioFile& file, Scenario& scenario);
 void read_prices_section(const ScenarioFile& file, Scenario& scenario);
 void read_fabrics(const ScenarioFile& file, Scenario& scenario);
+void read_failures(const ScenarioFile& file, Scenario& scenario);
 
 }  // namespace mixnet::scenario

@@ -87,7 +87,8 @@ void read_generator(TableReader& reader, Scenario& scenario) {
                                           p.ep, int64_t{p.dp} * p.ep, g.sources));
   }
   const RoutingUse& use = scenario.study.routing;
-  g.iterations = use.first_iteration + (use.per_micro_batch ? p.micro_batches : 1);
+  const int64_t steps = use.per_micro_batch ? p.micro_batches : 1;
+  g.iterations = use.first_iteration + scenario.study.run.iterations * steps;
   g.layers = model.moe_layers();
   g.experts = model.experts;
   g.top_k = model.top_k;
@@ -98,7 +99,7 @@ void read_generator(TableReader& reader, Scenario& scenario) {
   }
 }
 
-// A generator makes one iteration more than is simulated: what was seen before it.
+// A generator makes one iteration more than are simulated: what was seen before it.
 void read_routing_use(TableReader& reader, RoutingUse& use) {
   use.first_iteration = reader.has("generator") ? 1 : 0;
   reader.read_int64("first_iteration", use.first_iteration, 0, 1 << 30);
@@ -162,6 +163,13 @@ void read_compute_section(const ScenarioFile& file, Scenario& scenario) {
   refuse_keys(reader, {"attention", "gate", "expert", "add_norm", "micro_batch_size"},
               "calibration");
   use_calibration(reader, calibration, scenario);
+}
+
+void read_run_section(const ScenarioFile& file, Scenario& scenario) {
+  TableReader reader(file.section("run"), "[run]", kRunKeys, file.problems);
+  RunSettings& run = scenario.study.run;
+  reader.read_int64("iterations", run.iterations, 1, 1'000'000);
+  run.seed = scenario.seed;
 }
 
 void read_routing_section(const ScenarioFile& file, Scenario& scenario) {

@@ -33,6 +33,21 @@ std::size_t sending_step(const std::vector<Step>& program, const Step& receive) 
   return static_cast<std::size_t>(it - program.begin());
 }
 
+// Moves what switching took from a step on the path to it, cause by cause.
+void charge_causes(const RegionTrace& trace, std::size_t step, Activity from, CriticalPath& path) {
+  const auto it = std::lower_bound(
+      trace.switching.begin(), trace.switching.end(), step,
+      [](const RegionTrace::Switching& s, std::size_t wanted) { return s.step < wanted; });
+  if (it == trace.switching.end() || it->step != step) {
+    return;
+  }
+  for (std::size_t cause = 0; cause < it->causes.size(); ++cause) {
+    path.causes[cause] += it->causes[cause];
+    path.activities[static_cast<std::size_t>(from)] -= it->causes[cause];
+    path.activities[static_cast<std::size_t>(Activity::kSwitching)] += it->causes[cause];
+  }
+}
+
 }  // namespace
 
 SimTime iteration_end(const Execution& execution) {
@@ -43,11 +58,10 @@ SimTime iteration_end(const Execution& execution) {
   return end;
 }
 
-std::array<SimTime, kActivityCount> critical_path(const Placement& placement,
-                                                  const Execution& execution) {
-  std::array<SimTime, kActivityCount> spent{};
+CriticalPath critical_path(const Placement& placement, const Execution& execution) {
+  CriticalPath path;
   const auto charge = [&](Activity activity, SimTime from, SimTime to) {
-    spent[static_cast<std::size_t>(activity)] += to - from;
+    path.activities[static_cast<std::size_t>(activity)] += to - from;
   };
   const auto last =
       std::max_element(execution.stages.begin(), execution.stages.end(),
@@ -74,9 +88,12 @@ std::array<SimTime, kActivityCount> critical_path(const Placement& placement,
       continue;
     }
     charge(activity_of(step), before, now);
+    if (step.kind == StepKind::kAwaitSwitch || step.kind == StepKind::kAllToAll) {
+      charge_causes(trace, at, activity_of(step), path);
+    }
     now = before;
   }
-  return spent;
+  return path;
 }
 
 }  // namespace mixnet::sim

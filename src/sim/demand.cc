@@ -19,6 +19,10 @@ DemandTable::DemandTable(const MoeModel& model, const Parallelism& layout, const
 DemandKey DemandTable::key(int micro_batch, int moe_layer, int copy) const {
   const int64_t step = use_.first_iteration + (use_.per_micro_batch ? micro_batch : 0);
   CHECK(step < trace_.iterations, "the trace is long enough");
+  return key_at(step, moe_layer, copy);
+}
+
+DemandKey DemandTable::key_at(int64_t step, int moe_layer, int copy) const {
   return {step, moe_layer, trace_.sources == layout_.ep ? 0 : copy};
 }
 
@@ -43,20 +47,16 @@ DemandKey DemandTable::previous_key(int micro_batch, int moe_layer, int copy) co
 const Demand& DemandTable::at(const DemandKey& key) {
   const auto [it, inserted] = known_.try_emplace(key);
   if (inserted) {
-    it->second = compute(key);
+    it->second = demand_of(assignments(key));
   }
   return it->second;
 }
 
-Demand DemandTable::compute(const DemandKey& key) const {
+DemandMatrix DemandTable::assignments(const DemandKey& key) const {
   const auto ep = static_cast<std::size_t>(layout_.ep);
-  const auto servers = static_cast<std::size_t>(placement_.region_servers());
-  const auto experts_per_rank = static_cast<std::size_t>(model_.experts / layout_.ep);
   const int64_t layer = use_.repeat_layers ? key.layer % trace_.layers : key.layer;
   const double wanted = static_cast<double>(layout_.tokens_per_micro_batch()) * model_.top_k;
-
-  Demand demand{DemandMatrix(ep, ep), DemandMatrix(servers, servers), 0};
-  std::vector<double> computed(ep, 0.0);
+  DemandMatrix counts(ep, static_cast<std::size_t>(model_.experts));
   for (std::size_t source = 0; source < ep; ++source) {
     const auto row =
         trace_.row(key.step, layer,
@@ -67,9 +67,23 @@ Demand DemandTable::compute(const DemandKey& key) const {
     }
     const double scale = use_.counts_are_weights && sum > 0 ? wanted / sum : 1.0;
     for (std::size_t x = 0; x < row.size(); ++x) {
+      counts(source, x) = scale * row[x];
+    }
+  }
+  return counts;
+}
+
+Demand DemandTable::demand_of(const DemandMatrix& assignments) const {
+  const auto ep = static_cast<std::size_t>(layout_.ep);
+  const auto servers = static_cast<std::size_t>(placement_.region_servers());
+  const std::size_t experts_per_rank = assignments.cols() / ep;
+  Demand demand{DemandMatrix(ep, ep), DemandMatrix(servers, servers), 0};
+  std::vector<double> computed(ep, 0.0);
+  for (std::size_t source = 0; source < ep; ++source) {
+    for (std::size_t x = 0; x < assignments.cols(); ++x) {
       const std::size_t rank = x / experts_per_rank;
-      demand.ranks(source, rank) += scale * row[x];
-      computed[rank] += scale * row[x];
+      demand.ranks(source, rank) += assignments(source, x);
+      computed[rank] += assignments(source, x);
     }
   }
   for (std::size_t i = 0; i < ep; ++i) {

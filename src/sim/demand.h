@@ -35,6 +35,10 @@ class DemandTable {
 
   // Key of the routing of `layer` in `micro_batch` of the simulated iteration.
   DemandKey key(int micro_batch, int moe_layer, int copy) const;
+  DemandKey key_at(int64_t step, int moe_layer, int copy) const;
+  // Routing steps of one iteration, and where the iteration's first one is on the trace.
+  int64_t steps() const { return use_.per_micro_batch ? layout_.micro_batches : 1; }
+  int64_t first_step() const { return use_.first_iteration; }
   // The last routing of the same layer that was seen before `micro_batch`; valid only if
   // has_previous().
   bool has_previous(int micro_batch) const;
@@ -45,9 +49,12 @@ class DemandTable {
   // Computed on first use and kept.
   const Demand& at(const DemandKey& key);
 
- private:
-  Demand compute(const DemandKey& key) const;
+  // The counts behind at(key), scaled as the trace is used: expert ranks x experts.
+  DemandMatrix assignments(const DemandKey& key) const;
+  // What such counts mean for ranks and servers.
+  Demand demand_of(const DemandMatrix& assignments) const;
 
+ private:
   MoeModel model_;
   Parallelism layout_;
   RoutingUse use_;

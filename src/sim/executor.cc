@@ -13,36 +13,37 @@ constexpr int64_t kProgressEvery = 4096;
 
 }  // namespace
 
-Executor::Executor(const Study& study, const FabricSpec& spec, const Placement& placement,
-                   const Fabric& fabric, DemandTable& demand, CircuitBook& book)
-    : study_(study),
-      spec_(spec),
-      placement_(placement),
-      fabric_(fabric),
-      demand_(demand),
-      book_(book),
-      times_(study),
-      network_(fabric.links()),
-      regions_(static_cast<std::size_t>(placement.regions())),
-      copies_left_(static_cast<std::size_t>(placement.stages()), placement.copies()),
-      arrivals_(static_cast<std::size_t>(placement.regions()) * 2 *
-                    static_cast<std::size_t>(study.parallelism.micro_batches),
+Executor::Executor(const Setting& setting, std::vector<RegionControl>& controls)
+    : study_(setting.study),
+      spec_(setting.spec),
+      placement_(setting.placement),
+      fabric_(setting.fabric),
+      demand_(setting.demand),
+      books_(setting.books),
+      controls_(controls),
+      times_(study_),
+      network_(fabric_.links()),
+      remote_tensor_(remote_tensor_regions(study_, placement_)),
+      regions_(static_cast<std::size_t>(placement_.regions())),
+      copies_left_(static_cast<std::size_t>(placement_.stages()), placement_.copies()),
+      arrivals_(static_cast<std::size_t>(placement_.regions()) * 2 *
+                    static_cast<std::size_t>(study_.parallelism.micro_batches),
                 kNotYet) {
-  const SwitchPlan switching{fabric.has_circuits(), spec.mixnet.cadence, spec.mixnet.dispatch};
-  for (int stage = 0; stage < placement.stages(); ++stage) {
-    out_.programs.push_back(build_program(study.model, study.parallelism, stage, switching));
+  const SwitchPlan switching{fabric_.has_circuits(), spec_.mixnet.cadence, spec_.mixnet.dispatch};
+  for (int stage = 0; stage < placement_.stages(); ++stage) {
+    out_.programs.push_back(build_program(study_.model, study_.parallelism, stage, switching));
   }
   out_.regions.resize(regions_.size());
-  out_.stages.resize(static_cast<std::size_t>(placement.stages()));
-  for (int region = 0; region < placement.regions(); ++region) {
+  out_.stages.resize(static_cast<std::size_t>(placement_.stages()));
+  CHECK(!fabric_.has_circuits() || controls_.size() == regions_.size(), "a control per region");
+  for (int region = 0; region < placement_.regions(); ++region) {
     const std::size_t steps =
-        out_.programs[static_cast<std::size_t>(placement.stage_of(region))].size();
+        out_.programs[static_cast<std::size_t>(placement_.stage_of(region))].size();
     out_.regions[static_cast<std::size_t>(region)].end.resize(steps);
     out_.regions[static_cast<std::size_t>(region)].arrival.resize(steps);
-    if (fabric.has_circuits()) {
-      // The region starts on circuits for what its stage was last seen to send.
-      regions_[static_cast<std::size_t>(region)].circuits = book.for_stage(
-          placement.stage_of(region), placement.copy_of(region), CircuitBook::When::kBefore);
+    if (fabric_.has_circuits()) {
+      regions_[static_cast<std::size_t>(region)].wanted =
+          books_.of(region).intern(control(region).circuits.wanted());
     }
   }
 }
@@ -134,7 +135,8 @@ bool Executor::step(int region) {
     case StepKind::kCompute: {
       const bool needs_load = s.activity == Activity::kExpert || s.experts;
       const double slowest = needs_load ? demand_.at(demand_key(region, s)).slowest_rank : 0;
-      finish(region, r.now + times_.compute(s, slowest));
+      finish(region,
+             r.now + times_.compute(s, slowest, remote_tensor_[static_cast<std::size_t>(region)]));
       return true;
     }
     case StepKind::kBeginSwitch:
@@ -142,7 +144,7 @@ bool Executor::step(int region) {
       finish(region, r.now);
       return true;
     case StepKind::kAwaitSwitch:
-      finish(region, later_of(r.now, r.circuits_ready));
+      await_switch(region, s);
       return true;
     case StepKind::kAllToAll:
       return start_all_to_all(region, s);
@@ -156,53 +158,121 @@ bool Executor::step(int region) {
   CHECK(false, "unknown step");
 }
 
-void Executor::begin_switch(int region, const Step& s) {
+std::optional<TargetId> Executor::target_of(int region, const Step& s) {
   const int stage = placement_.stage_of(region);
   const int copy = placement_.copy_of(region);
-  Region& r = regions_[static_cast<std::size_t>(region)];
-  CircuitsId wanted = r.circuits;
   switch (s.target) {
     case SwitchTarget::kStage:
-      wanted = book_.for_stage(stage, copy, CircuitBook::When::kNow);
-      break;
+      return books_.of(region).stage(stage, copy, CircuitBook::When::kNow);
     case SwitchTarget::kExact:
-      wanted = book_.for_layer(demand_key(region, s));
-      break;
+      return books_.of(region).layer(demand_key(region, s));
     case SwitchTarget::kPredicted:
-      if (demand_.has_previous(s.micro_batch)) {
-        wanted = book_.for_layer(
-            demand_.previous_key(s.micro_batch, moe_index(study_.model, s.layer), copy));
-      }
-      break;
+      return books_.of(region).forecast(s.micro_batch, moe_index(study_.model, s.layer), copy);
+    case SwitchTarget::kPass:
+      return s.backward ? books_.of(region).pass(stage, copy, s.micro_batch)
+                        : books_.of(region).pass_before(stage, copy, s.micro_batch);
   }
-  if (wanted == r.circuits) {
+  CHECK(false, "unknown target");
+}
+
+void Executor::begin_switch(int region, const Step& s) {
+  RegionControl& c = control(region);
+  if (s.cadence != c.cadence) {
     return;
   }
-  r.circuits = wanted;
-  const SimTime dark = spec_.mixnet.switch_time + spec_.mixnet.relink_time;
-  // A switch that is still under way ends first: the switch takes one command after the other.
-  r.circuits_ready = later_of(r.circuits_ready, r.now) + dark;
-  RegionTrace& trace = out_.regions[static_cast<std::size_t>(region)];
-  ++trace.switches;
-  trace.switching += dark;
+  const std::optional<TargetId> target = target_of(region, s);
+  if (!target) {
+    return;
+  }
+  Region& r = regions_[static_cast<std::size_t>(region)];
+  // A layer's demand travels as dispatch and combine; summed demand has both in it, twice if it
+  // serves forward and backward passes.
+  const double uses = s.target == SwitchTarget::kPass ? 1.0 : 2.0;
+  const CircuitsId wanted = c.scope == ChangeScope::kPartial
+                                ? books_.of(region).changed(*target, r.wanted, uses)
+                                : books_.of(region).wired(*target);
+  if (wanted != r.wanted) {
+    r.wanted = wanted;
+    c.circuits.request(books_.of(region).circuits(wanted), r.now, spec_.mixnet, c.random);
+  }
+}
+
+// How long the planner expects an all-to-all to take over the given circuits.
+SimTime Executor::planned_time(int region, const Step& s, CircuitsId circuits) {
+  const double tokens =
+      books_.of(region).shares(circuits, demand_key(region, s), s.transposed).completion;
+  const auto copy = static_cast<double>(assignment_bytes(study_.model, study_.compute).count());
+  return SimTime::from_seconds(tokens * copy / study_.cluster.nic_rate.bytes_per_second());
+}
+
+void Executor::await_switch(int region, const Step& s) {
+  Region& r = regions_[static_cast<std::size_t>(region)];
+  RegionCircuits& circuits = control(region).circuits;
+  circuits.settle(r.now);
+  r.route = r.wanted;
+  const SimTime up = circuits.all_up();
+  if (up <= r.now) {
+    finish(region, r.now);
+    return;
+  }
+  if (control(region).darkness == Darkness::kDetour) {
+    const CircuitsId present = books_.of(region).intern(circuits.up(r.now));
+    const SimTime waited = up - r.now + planned_time(region, s, r.wanted);
+    if (planned_time(region, s, present) <= waited) {
+      r.route = present;
+      finish(region, r.now);
+      return;
+    }
+  }
+  out_.regions[static_cast<std::size_t>(region)].switching.push_back(
+      {r.next, circuits.causes(r.now)});
+  circuits.settle(up);
+  finish(region, up);
 }
 
 bool Executor::start_all_to_all(int region, const Step& s) {
   Region& r = regions_[static_cast<std::size_t>(region)];
-  const Prepared& p = all_to_all(region, s);
+  const Prepared& p = all_to_all(region, s, r.route);
   ++out_.all_to_all_count;
   out_.expert_bytes += p.bytes;
   out_.expert_network_bytes += p.network_bytes;
   if (p.fixed) {
-    const SimTime took = *p.fixed + p.latency;
-    out_.all_to_all_seconds += took.seconds();
-    finish(region, r.now + took);
+    end_all_to_all(region, r.now + *p.fixed + p.latency);
     return true;
   }
   network_.start(p.flows, r.now);
   owners_.push_back(Owner{OwnerKind::kAllToAll, region, false, 0, p.latency});
   r.waiting = Waiting::kTransfer;
   return false;
+}
+
+SimTime Executor::alone(const Prepared& transfer) {
+  if (transfer.fixed) {
+    return *transfer.fixed + transfer.latency;
+  }
+  const std::optional<SimTime> took = network_.alone(transfer.flows);
+  CHECK(took.has_value(), "no link of an all-to-all is dark");
+  return *took + transfer.latency;
+}
+
+void Executor::end_all_to_all(int region, SimTime end) {
+  Region& r = regions_[static_cast<std::size_t>(region)];
+  out_.all_to_all_seconds += (end - r.now).seconds();
+  if (fabric_.has_circuits()) {
+    control(region).circuits.hold_until(end);
+  }
+  if (r.route != r.wanted) {
+    const Step& s = out_.programs[static_cast<std::size_t>(placement_.stage_of(region))][r.next];
+    const SimTime taken = alone(all_to_all(region, s, r.route));
+    const SimTime direct = alone(all_to_all(region, s, r.wanted));
+    if (taken > direct) {
+      RegionTrace::Switching detour{r.next, {}};
+      detour.causes[static_cast<std::size_t>(SwitchCause::kDetour)] =
+          earlier_of(taken - direct, end - r.now);
+      out_.regions[static_cast<std::size_t>(region)].switching.push_back(detour);
+    }
+  }
+  finish(region, end);
 }
 
 void Executor::start_send(int region, const Step& s) {
@@ -242,8 +312,7 @@ void Executor::complete(const Owner& owner, SimTime at) {
     case OwnerKind::kAllToAll: {
       Region& r = regions_[static_cast<std::size_t>(owner.index)];
       r.waiting = Waiting::kNo;
-      out_.all_to_all_seconds += (at - r.now).seconds();
-      finish(owner.index, at);
+      end_all_to_all(owner.index, at);
       wake_at(at, owner.index);
       return;
     }
@@ -321,19 +390,19 @@ Executor::Prepared Executor::prepare(const std::vector<Message>& messages,
   return p;
 }
 
-const Executor::Prepared& Executor::all_to_all(int region, const Step& s) {
+const Executor::Prepared& Executor::all_to_all(int region, const Step& s, CircuitsId circuits) {
   const DemandKey key = demand_key(region, s);
-  const CircuitsId circuits = regions_[static_cast<std::size_t>(region)].circuits;
   const auto [it, inserted] = all_to_alls_.try_emplace({region, key, s.transposed, circuits});
   if (inserted) {
     const std::vector<Message> messages =
         all_to_all_messages(study_, placement_, region, demand_.at(key), s.transposed);
     const auto copy = static_cast<double>(assignment_bytes(study_.model, study_.compute).count());
     it->second = prepare(
-        messages, fabric_.has_circuits()
-                      ? fabric_.route_circuits(region, messages,
-                                               book_.shares(circuits, key, s.transposed), copy)
-                      : fabric_.route(messages));
+        messages,
+        fabric_.has_circuits()
+            ? fabric_.route_circuits(region, messages,
+                                     books_.of(region).shares(circuits, key, s.transposed), copy)
+            : fabric_.route(messages));
   }
   return it->second;
 }

@@ -9,12 +9,13 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/circuit_book.h"
+#include "sim/circuit_books.h"
 #include "sim/demand.h"
 #include "sim/fabric.h"
 #include "sim/fluid_network.h"
 #include "sim/messages.h"
 #include "sim/program.h"
+#include "sim/region_circuits.h"
 #include "sim/step_times.h"
 
 namespace mixnet::sim {
@@ -23,8 +24,12 @@ namespace mixnet::sim {
 struct RegionTrace {
   std::vector<SimTime> end;      // of every step; a step starts when the one before it ends
   std::vector<SimTime> arrival;  // of the awaited message, kReceive steps only (else 0)
-  int64_t switches = 0;
-  SimTime switching;  // sum over all switches, hidden time included
+  // Time that switching took from a step (kAwaitSwitch: all of it), ascending by step.
+  struct Switching {
+    std::size_t step = 0;
+    CauseTimes causes{};
+  };
+  std::vector<Switching> switching;
 };
 
 struct StageTrace {
@@ -43,11 +48,32 @@ struct Execution {
   Bytes expert_network_bytes;
 };
 
-// Runs the programs of all regions against the fabric. One object per run.
+// The circuits of a region, which outlast an iteration, and what happens to them in this one.
+struct RegionControl {
+  RegionCircuits circuits;
+  RandomStream random;  // of delays
+  // kLayer, kStage and kIteration ask for circuits as the iteration goes; anything else leaves
+  // them.
+  Cadence cadence = Cadence::kNever;
+  ChangeScope scope = ChangeScope::kWhole;
+  Darkness darkness = Darkness::kBlock;
+};
+
+// What an iteration runs on; all of it outlives the executor.
+struct Setting {
+  const Study& study;
+  const FabricSpec& spec;
+  const Placement& placement;
+  const Fabric& fabric;
+  DemandTable& demand;
+  CircuitBooks& books;
+};
+
+// Runs the programs of all regions against the fabric. One object per iteration.
 class Executor {
  public:
-  Executor(const Study& study, const FabricSpec& spec, const Placement& placement,
-           const Fabric& fabric, DemandTable& demand, CircuitBook& book);
+  // `controls` has one entry per region if the fabric has circuits.
+  Executor(const Setting& setting, std::vector<RegionControl>& controls);
 
   Execution run(const std::function<void(int64_t, int64_t)>& progress);
 
@@ -64,8 +90,8 @@ class Executor {
   struct Region {
     std::size_t next = 0;  // step
     SimTime now;
-    SimTime circuits_ready;
-    CircuitsId circuits = -1;
+    CircuitsId wanted = -1;
+    CircuitsId route = -1;  // what the next all-to-all takes: `wanted` or what is up of it
     Waiting waiting = Waiting::kNo;
   };
   // Who is told when a transfer completes.
@@ -92,6 +118,7 @@ class Executor {
   bool step(int region);  // false: the region now waits for an event
   void finish(int region, SimTime end);
   void begin_switch(int region, const Step& step);
+  void await_switch(int region, const Step& step);
   bool start_all_to_all(int region, const Step& step);
   void start_send(int region, const Step& step);
   bool receive(int region, const Step& step);
@@ -101,19 +128,26 @@ class Executor {
   void deliver(const Owner& owner, SimTime at);
 
   Prepared prepare(const std::vector<Message>& messages, const TransferPlan& plan);
-  const Prepared& all_to_all(int region, const Step& step);
+  const Prepared& all_to_all(int region, const Step& step, CircuitsId circuits);
+  SimTime alone(const Prepared& transfer);
+  void end_all_to_all(int region, SimTime end);
+  SimTime planned_time(int region, const Step& step, CircuitsId circuits);
+  std::optional<TargetId> target_of(int region, const Step& step);
+  RegionControl& control(int region) { return controls_[static_cast<std::size_t>(region)]; }
   const Prepared& pipeline(int region, int other);
   DemandKey demand_key(int region, const Step& step) const;
   SimTime& arrival(int region, bool backward, int micro_batch);
 
-  Study study_;
-  FabricSpec spec_;
-  Placement placement_;
+  const Study& study_;
+  const FabricSpec& spec_;
+  const Placement& placement_;
   const Fabric& fabric_;
   DemandTable& demand_;
-  CircuitBook& book_;
+  CircuitBooks& books_;
+  std::vector<RegionControl>& controls_;
   StepTimes times_;
   FluidNetwork network_;
+  std::vector<bool> remote_tensor_;  // per region
   std::vector<Region> regions_;
   std::vector<int> copies_left_;   // per stage
   std::vector<SimTime> arrivals_;  // region x direction x micro-batch; negative = not yet

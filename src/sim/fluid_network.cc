@@ -48,6 +48,7 @@ class FluidNetwork::Impl {
   TransferId start(const std::vector<FlowClass>& flows, int64_t now);
   TransferId start(std::span<const LinkShare> path, int64_t bytes, int64_t now);
   int64_t next_ps();
+  int64_t duration_ps(TemplateId id);
   void advance(int64_t now, std::vector<TransferId>& completed);
   void set_capacity(int32_t link, double capacity, int64_t now);
 
@@ -64,7 +65,6 @@ class FluidNetwork::Impl {
   void collect();
   bool links_are_free(const FlowShape& shape) const;
   void run_alone(TransferId id, TemplateId flows, int64_t now);
-  int64_t duration_ps(TemplateId id);
   void join(int32_t alone);
   void join_on(int32_t link);
   int32_t leave(int32_t alone);
@@ -272,6 +272,11 @@ FluidNetwork& FluidNetwork::operator=(FluidNetwork&&) noexcept = default;
 
 TemplateId FluidNetwork::define(const std::vector<FlowClass>& flows) {
   return impl_->templates().define(flows, impl_->links());
+}
+
+std::optional<SimTime> FluidNetwork::alone(TemplateId flows) {
+  const int64_t took = impl_->duration_ps(flows);
+  return took == kNeverPs ? std::nullopt : std::optional<SimTime>(SimTime::from_ps(took));
 }
 
 TransferId FluidNetwork::start(TemplateId flows, SimTime now) {

@@ -54,6 +54,10 @@ class FluidNetwork {
   // Templates with equal paths share them, so one costs 8 bytes a flow class.
   TemplateId define(const std::vector<FlowClass>& flows);
 
+  // How long the template takes if it meets no other traffic on its links as they are now; nothing
+  // if one of them is dark.
+  std::optional<SimTime> alone(TemplateId flows);
+
   // Starts a transfer at `now` (not before the last advance(), not after next_completion()).
   TransferId start(TemplateId flows, SimTime now);
   TransferId start(const std::vector<FlowClass>& flows, SimTime now);

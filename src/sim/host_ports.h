@@ -18,6 +18,9 @@ class LinkTable {
     capacity_.resize(capacity_.size() + static_cast<std::size_t>(count), capacity);
     return first;
   }
+  void set(LinkId link, BitRate capacity) {
+    capacity_[static_cast<std::size_t>(link.value)] = capacity;
+  }
   const std::vector<BitRate>& capacity() const { return capacity_; }
 
  private:

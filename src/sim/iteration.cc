@@ -7,6 +7,8 @@
 #include "core/workload.h"
 #include "sim/critical_path.h"
 #include "sim/executor.h"
+#include "sim/region_controllers.h"
+#include "sim/run_totals.h"
 #include "sim/step_times.h"
 #include "sim/timeline.h"
 
@@ -75,39 +77,118 @@ Bytes pipeline_bytes(const Study& study, const Placement& placement) {
          (2LL * p.micro_batches * (p.pp - 1) * placement.copies() * p.ep);
 }
 
-CircuitsId circuits_in_use(Cadence cadence, const DemandKey& key, CircuitBook& book) {
-  switch (cadence) {
-    case Cadence::kLayer:
-      return book.for_layer(key);
-    case Cadence::kIteration:
-      return book.for_stage(0, 0, CircuitBook::When::kNow);
-    case Cadence::kOnce:
-      return book.for_stage(0, 0, CircuitBook::When::kBefore);
-    case Cadence::kNever:
-    case Cadence::kEvery:
-    case Cadence::kStage:
-    case Cadence::kAuto:
-      break;
+// One fabric's run.
+class Run {
+ public:
+  Run(const Study& study, const FabricSpec& spec, const RoutingView& routing,
+      const IterationOptions& options)
+      : study_(study),
+        spec_(spec),
+        routing_(routing),
+        options_(options),
+        placement_(study.parallelism, study.cluster),
+        controllers_(study_, spec_, placement_, options_.cadence) {
+    for (int stage = 0; stage < placement_.stages(); ++stage) {
+      gradient_bytes_ += gradient_sync(study, placement_, stage).bytes;
+    }
   }
-  CHECK(false, "unknown cadence");
-}
 
-// The first MoE layer of the first region, as demand and circuits for the pictures.
-void record_region(const Study& study, const Fabric& fabric, const FabricSpec& spec,
-                   DemandTable& demand, CircuitBook& book, FabricResult& result) {
-  const StageLayers layers = stage_layers(study.model, study.parallelism.pp, 0);
-  for (int layer = layers.first; layer < layers.first + layers.count; ++layer) {
-    if (!study.model.is_moe(layer)) {
-      continue;
+  // Simulates the next iteration; the first one also fills the pictures of `result`.
+  void iterate(int64_t i, FabricResult& result) {
+    RoutingUse use = study_.routing;
+    const int64_t steps = use.per_micro_batch ? study_.parallelism.micro_batches : 1;
+    use.first_iteration += i * steps;
+    // What an iteration decides is dropped with it, so memory does not grow.
+    DemandTable demand(study_.model, study_.parallelism, use, routing_, placement_);
+    if (i == 0) {
+      fabric_ = make_fabric(study_, spec_, placement_, demand, options_);
     }
-    const DemandKey key = demand.key(0, moe_index(study.model, layer), 0);
-    result.region_demand = demand.at(key).servers;
-    if (fabric.has_circuits()) {
-      result.region_circuits = book.circuits(circuits_in_use(spec.mixnet.cadence, key, book));
+    CircuitBooks books(study_, spec_, placement_,
+                       {{options_.wiring, options_.predict}, options_.wiring_after}, demand);
+    if (fabric_->has_circuits()) {
+      controllers_.begin(i, demand, books);
+      if (i == 0) {
+        result.region_circuits = controllers_.controls().front().circuits.wanted();
+      }
     }
-    return;
+    const Setting setting{study_, spec_, placement_, *fabric_, demand, books};
+    const Execution execution = Executor(setting, controllers_.controls()).run(progress_of(i));
+    record(execution, demand);
+    if (i == 0) {
+      record_region(demand, books.of(0), result);
+      if (options_.timeline) {
+        record_timeline(study_, spec_, placement_, demand, execution, result);
+      }
+    }
+    controllers_.end(iteration_end(execution));
   }
-}
+
+  void finish(FabricResult& result) const {
+    totals_.fill(result);
+    result.cadence_explanation = controllers_.explanation();
+  }
+
+ private:
+  std::function<void(int64_t, int64_t)> progress_of(int64_t i) const {
+    if (!options_.progress) {
+      return nullptr;
+    }
+    return [this, i](int64_t done, int64_t total) {
+      options_.progress(i * total + done, study_.run.iterations * total);
+    };
+  }
+
+  void record(const Execution& execution, DemandTable& demand) {
+    const CriticalPath path = critical_path(placement_, execution);
+    IterationSample sample;
+    sample.iteration = iteration_end(execution);
+    sample.all_to_all = path.activities[static_cast<std::size_t>(Activity::kAllToAll)];
+    sample.exposed_switching = path.activities[static_cast<std::size_t>(Activity::kSwitching)];
+    SimTime dark;
+    for (const RegionControl& control : controllers_.controls()) {
+      const SwitchTally& tally = control.circuits.tally();
+      sample.switches = std::max(sample.switches, tally.commands);
+      sample.changed_circuits = std::max(sample.changed_circuits, tally.circuits);
+      dark = later_of(dark, tally.dark);
+    }
+    totals_.add(sample, path, dark);
+    totals_.add_all_to_alls(execution.all_to_all_seconds, execution.all_to_all_count);
+    totals_.add_traffic({tensor_bytes(study_, placement_, demand, execution),
+                         execution.expert_bytes, execution.expert_network_bytes,
+                         pipeline_bytes(study_, placement_), gradient_bytes_});
+  }
+
+  // The first MoE layer of the first region, as demand and circuits for the pictures: what a
+  // re-wiring for it aims at, else what the region starts on.
+  void record_region(DemandTable& demand, CircuitBook& book, FabricResult& result) const {
+    const std::vector<int> layers = moe_layers_of(study_.model, study_.parallelism.pp, 0);
+    if (layers.empty()) {
+      result.region_circuits = Matrix<int>();
+      return;
+    }
+    const DemandKey key = demand.key(0, layers.front(), 0);
+    result.region_demand = demand.at(key).servers;
+    if (!fabric_->has_circuits()) {
+      return;
+    }
+    if (spec_.mixnet.cadence == Cadence::kLayer && spec_.mixnet.scope == ChangeScope::kWhole) {
+      result.region_circuits = book.circuits(book.wired(book.layer(key)));
+    } else if (spec_.mixnet.cadence == Cadence::kIteration) {
+      const TargetId now = book.stage(0, 0, CircuitBook::When::kNow);
+      result.region_circuits = book.circuits(book.wired(now));
+    }
+  }
+
+  const Study& study_;
+  const FabricSpec& spec_;
+  const RoutingView& routing_;
+  const IterationOptions& options_;
+  Placement placement_;
+  RegionControllers controllers_;
+  std::unique_ptr<Fabric> fabric_;
+  RunTotals totals_;
+  Bytes gradient_bytes_;
+};
 
 }  // namespace
 
@@ -130,47 +211,23 @@ double longest_iteration_s(const Study& study, const FabricSpec& fabric) {
   const double nic = study.cluster.nic_rate.bytes_per_second();
   const double latency = 16 * (study.network.link_latency + study.network.nvlink_latency).seconds();
   const double exchange = 2 * assignments * copy / nic + latency;
-  const double dark = (fabric.mixnet.switch_time + fabric.mixnet.relink_time).seconds();
+  const double dark = (longest_delay(fabric.mixnet.switch_time) +
+                       longest_delay(fabric.mixnet.relink_time) + fabric.mixnet.control_delay)
+                          .seconds();
   const double layer = (1 + study.compute.backward_factor) * compute + 4 * exchange + 4 * dark;
   return layer * (study.model.layers + 2.0) * (p.micro_batches + p.pp);
 }
 
-FabricResult simulate_iteration(const Study& study, const FabricSpec& spec,
-                                const RoutingView& routing, const IterationOptions& options) {
-  const Placement placement(study.parallelism, study.cluster);
-  DemandTable demand(study.model, study.parallelism, study.routing, routing, placement);
-  const std::unique_ptr<Fabric> fabric = make_fabric(study, spec, placement, demand, options);
-  CircuitBook book(study, placement, options.wiring, demand);
-  const Execution execution =
-      Executor(study, spec, placement, *fabric, demand, book).run(options.progress);
-
+FabricResult simulate_iterations(const Study& study, const FabricSpec& spec,
+                                 const RoutingView& routing, const IterationOptions& options) {
   FabricResult result;
   result.name = spec.name;
   result.kind = fabric_kind_name(spec.kind);
-  result.iteration = iteration_end(execution);
-  const auto path = critical_path(placement, execution);
-  std::copy(path.begin(), path.end(), result.critical_path);
-  result.all_to_all = path[static_cast<std::size_t>(Activity::kAllToAll)];
-  result.exposed_switching = path[static_cast<std::size_t>(Activity::kSwitching)];
-  for (const RegionTrace& region : execution.regions) {
-    result.switches = std::max(result.switches, region.switches);
-    result.switching_total = later_of(result.switching_total, region.switching);
+  Run run(study, spec, routing, options);
+  for (int64_t i = 0; i < study.run.iterations; ++i) {
+    run.iterate(i, result);
   }
-  result.traffic.tensor = tensor_bytes(study, placement, demand, execution);
-  result.traffic.expert = execution.expert_bytes;
-  result.traffic.expert_network = execution.expert_network_bytes;
-  result.traffic.pipeline = pipeline_bytes(study, placement);
-  for (int stage = 0; stage < placement.stages(); ++stage) {
-    result.traffic.gradient += gradient_sync(study, placement, stage).bytes;
-  }
-  if (execution.all_to_all_count > 0) {
-    result.mean_all_to_all = SimTime::from_seconds(execution.all_to_all_seconds /
-                                                   static_cast<double>(execution.all_to_all_count));
-  }
-  record_region(study, *fabric, spec, demand, book, result);
-  if (options.timeline) {
-    record_timeline(study, spec, placement, demand, execution, result);
-  }
+  run.finish(result);
   return result;
 }
 

@@ -8,15 +8,17 @@
 #include "core/routing.h"
 #include "core/study.h"
 #include "sim/circuit_book.h"
+#include "sim/circuit_books.h"
 #include "sim/fabric.h"
 #include "sim/messages.h"
 
-// One training iteration of a mixture-of-experts model on one fabric: the 1F1B pipeline of every
+// Training iterations of a mixture-of-experts model on one fabric: the 1F1B pipeline of every
 // copy of every stage, their all-to-alls, point-to-point transfers and the final all-reduce, over
-// one fluid network that all of them share.
+// one fluid network that all of them share. Iterations follow one another; what lasts from one to
+// the next is the circuits of each region, those that are still dark included.
 //
 // What is modelled: docs/simulator.md. What is not: packet-level effects, computation and
-// communication competing for a GPU, memory limits, failures, activation recomputation, the
+// communication competing for a GPU, memory limits, activation recomputation, the
 // optimiser's own time.
 namespace mixnet::sim {
 
@@ -25,8 +27,11 @@ using TopologyPolicy = std::function<DirectConnect(const std::vector<ServerTraff
                                                    int servers, int nics_per_server)>;
 
 struct IterationOptions {
-  WiringPolicy wiring;      // needed by fabrics with circuits
-  TopologyPolicy topology;  // needed by topoopt
+  WiringPolicy wiring;               // needed by fabrics with circuits
+  WiringAfterFailures wiring_after;  // needed by them if the study has failures
+  TopologyPolicy topology;           // needed by topoopt
+  PredictPolicy predict;  // dispatch predict; without it all is expected to be as last time
+  CadencePolicy cadence;  // needed by cadence auto
   // Called now and then with executed and total steps, if set.
   std::function<void(int64_t done, int64_t total)> progress;
   bool timeline = true;  // fill lanes and spans of the first region
@@ -37,9 +42,11 @@ struct IterationOptions {
 // ends at 106 days (core/units.h); the caller refuses what could come near.
 double longest_iteration_s(const Study& study, const FabricSpec& fabric);
 
-// Simulates one iteration. The study has been checked (scenario), and the routing fits it. Fills
-// everything of the result but cost, performance per dollar and CPU time.
-FabricResult simulate_iteration(const Study& study, const FabricSpec& fabric,
-                                const RoutingView& routing, const IterationOptions& options);
+// Simulates study.run.iterations iterations, the i-th on the routing i iterations after the first.
+// The study has been checked (scenario), and the routing fits it. Fills everything of the result
+// but cost, performance per dollar and CPU time. Memory does not depend on the number of
+// iterations, but for one IterationSample of each.
+FabricResult simulate_iterations(const Study& study, const FabricSpec& fabric,
+                                 const RoutingView& routing, const IterationOptions& options);
 
 }  // namespace mixnet::sim

@@ -189,7 +189,7 @@ class Switching : public testing::Test {
     study_.compute.measured.expert = SimTime::from_ms(148);
     study_.compute.measured.micro_batch_size = study_.parallelism.micro_batch_size;
     spec_ = fabric(FabricKind::kMixnet);
-    spec_.mixnet.switch_time = SimTime::from_ms(40);
+    spec_.mixnet.switch_time.mean = SimTime::from_ms(40);
   }
   FabricResult run() const {
     const TestTrace trace(study_, 1, 0.5, 2);
@@ -218,7 +218,7 @@ TEST_F(Switching, BlockingDispatchWaitsInFull) {
 TEST_F(Switching, ReuseHidesBehindExperts) {
   spec_.mixnet.dispatch = DispatchMode::kReuse;
   EXPECT_EQ(run().exposed_switching, SimTime());
-  spec_.mixnet.relink_time = SimTime::from_ms(5'670);
+  spec_.mixnet.relink_time.mean = SimTime::from_ms(5'670);
   const FabricResult r = run();
   EXPECT_EQ(r.switches, 1);
   // Experts compute 148 ms and their part of the window is all there is.
@@ -241,7 +241,7 @@ TEST_F(Switching, OncePerIterationFollowsTheStage) {
   study_.routing.per_micro_batch = false;
   study_.routing.first_iteration = 1;
   spec_.mixnet.cadence = Cadence::kIteration;
-  spec_.mixnet.switch_time = SimTime::from_ms(100);
+  spec_.mixnet.switch_time.mean = SimTime::from_ms(100);
   const FabricResult r = run();
   EXPECT_EQ(r.switches, 1);
   EXPECT_GT(r.exposed_switching, SimTime::from_ms(100 - 78 - 2));

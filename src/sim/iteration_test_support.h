@@ -139,7 +139,7 @@ inline FabricResult simulate(const Study& study, const FabricSpec& spec,
   IterationOptions options;
   options.wiring = test_wiring();
   options.topology = mesh_topology();
-  return simulate_iteration(study, spec, routing, options);
+  return simulate_iterations(study, spec, routing, options);
 }
 
 }  // namespace mixnet::sim

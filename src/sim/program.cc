@@ -18,7 +18,7 @@ class Builder {
 
   std::vector<Step> build() {
     if (switching_.enabled && switching_.cadence == Cadence::kIteration && has_moe()) {
-      begin_switch(SwitchTarget::kStage, -1);
+      begin_switch(SwitchTarget::kStage, -1, Cadence::kIteration);
     }
     const int total = layout_.micro_batches;
     const int warm_up = std::min(layout_.pp - stage_ - 1, total);
@@ -37,7 +37,11 @@ class Builder {
 
  private:
   bool last_stage() const { return stage_ == layout_.pp - 1; }
-  bool per_layer() const { return switching_.enabled && switching_.cadence == Cadence::kLayer; }
+  bool per(Cadence cadence) const {
+    return switching_.enabled &&
+           (switching_.cadence == cadence || switching_.cadence == Cadence::kAuto);
+  }
+  bool per_layer() const { return per(Cadence::kLayer); }
   bool has_moe() const {
     for (int i = 0; i < layers_.count; ++i) {
       if (model_.is_moe(layers_.first + i)) {
@@ -58,12 +62,19 @@ class Builder {
     step.activity = Activity::kTensor;
     step.experts = true;
   }
-  void begin_switch(SwitchTarget target, int layer) {
-    add(StepKind::kBeginSwitch, layer).target = target;
+  void begin_switch(SwitchTarget target, int layer, Cadence cadence = Cadence::kLayer) {
+    Step& step = add(StepKind::kBeginSwitch, layer);
+    step.target = target;
+    step.cadence = cadence;
+  }
+  void begin_pass() {
+    if (per(Cadence::kStage) && has_moe()) {
+      begin_switch(SwitchTarget::kPass, -1, Cadence::kStage);
+    }
   }
   void all_to_all(int layer, bool transposed) {
     if (switching_.enabled) {
-      add(StepKind::kAwaitSwitch, layer);
+      add(StepKind::kAwaitSwitch, layer).transposed = transposed;
     }
     add(StepKind::kAllToAll, layer).transposed = transposed;
   }
@@ -74,6 +85,7 @@ class Builder {
     if (stage_ > 0) {
       add(StepKind::kReceive, -1);
     }
+    begin_pass();
     for (int i = 0; i < layers_.count; ++i) {
       const int layer = layers_.first + i;
       if (model_.is_moe(layer)) {
@@ -128,6 +140,7 @@ class Builder {
     } else {
       add(StepKind::kReceive, -1);
     }
+    begin_pass();
     switch_for_next_moe(layers_.first + layers_.count);
     for (int layer = layers_.first + layers_.count - 1; layer >= layers_.first; --layer) {
       if (model_.is_moe(layer)) {
@@ -194,6 +207,17 @@ StageLayers stage_layers(const MoeModel& model, int stages, int stage) {
 
 int moe_index(const MoeModel& model, int layer) {
   return model.is_moe(layer) ? (layer - model.first_dense) / model.moe_every : -1;
+}
+
+std::vector<int> moe_layers_of(const MoeModel& model, int stages, int stage) {
+  const StageLayers layers = stage_layers(model, stages, stage);
+  std::vector<int> held;
+  for (int layer = layers.first; layer < layers.first + layers.count; ++layer) {
+    if (model.is_moe(layer)) {
+      held.push_back(moe_index(model, layer));
+    }
+  }
+  return held;
 }
 
 std::vector<Step> build_program(const MoeModel& model, const Parallelism& layout, int stage,

@@ -25,17 +25,20 @@ enum class StepKind : uint8_t {
 enum class SwitchTarget : uint8_t {
   kExact,      // the layer's own demand, known after its gate
   kPredicted,  // the last demand of the layer that was seen
-  kStage,      // the summed demand of all layers of the stage
+  kStage,      // the summed demand that all layers of the stage will have in this iteration
+  kPass,       // that of a micro-batch's pass: backward the exact one, forward as seen last
 };
 
 struct Step {
   StepKind kind = StepKind::kCompute;
   Activity activity = Activity::kAttention;    // kCompute
   SwitchTarget target = SwitchTarget::kExact;  // kBeginSwitch
+  Cadence cadence = Cadence::kNever;           // kBeginSwitch: the cadence that asks for it
   bool backward = false;
-  bool experts = false;     // kCompute kTensor: the all-reduce beside the experts
-  bool transposed = false;  // kAllToAll: moves the transpose of the dispatch demand
-  int layer = -1;           // of the model
+  bool experts = false;  // kCompute kTensor: the all-reduce beside the experts
+  // kAllToAll and the kAwaitSwitch before it: moves the transpose of the dispatch demand.
+  bool transposed = false;
+  int layer = -1;  // of the model
   int micro_batch = -1;
 };
 
@@ -50,10 +53,13 @@ StageLayers stage_layers(const MoeModel& model, int stages, int stage);
 // Index of MoE layer `layer` among the MoE layers, -1 for a dense block.
 int moe_index(const MoeModel& model, int layer);
 
+// MoE layers that a stage holds, by that index, ascending.
+std::vector<int> moe_layers_of(const MoeModel& model, int stages, int stage);
+
 // Switching of the region, if its fabric has circuits.
 struct SwitchPlan {
   bool enabled = false;
-  Cadence cadence = Cadence::kOnce;
+  Cadence cadence = Cadence::kOnce;  // kAuto: the steps of kStage and kLayer, to choose from
   DispatchMode dispatch = DispatchMode::kBlock;
 };
 

@@ -9,6 +9,7 @@
 #include "core/workload.h"
 #include "sim/fabric.h"
 #include "sim/host_ports.h"
+#include "sim/surviving_ports.h"
 
 namespace mixnet::sim {
 namespace {
@@ -125,7 +126,11 @@ class PooledTree : public ServerLevelFabric {
         hops_(shape.servers_per_leaf, spec.switch_radix),
         thin_(shape.thin_uplinks),
         nics_(table_, placement.servers(), study.cluster.nic_rate * shape.nics),
-        leaf_(table_, hops_.leaf(placement.servers() - 1) + 1, leaf_uplink(study.cluster, spec)) {}
+        leaf_(table_, hops_.leaf(placement.servers() - 1) + 1, leaf_uplink(study.cluster, spec)) {
+    if (!study.failures.empty()) {
+      lose_ports(study, spec, placement);
+    }
+  }
 
   TransferPlan route(std::span<const Message> messages) const override {
     TransferPlan plan;
@@ -140,6 +145,10 @@ class PooledTree : public ServerLevelFabric {
     if (bytes.count() == 0) {
       return;
     }
+    if (gateways_.count(pair.first) > 0 || gateways_.count(pair.second) > 0) {
+      add_over_gateways(plan, pair, bytes);
+      return;
+    }
     const auto [src, dst] = pair;
     std::vector<LinkShare> path{{nics_.out(src)}, {nics_.in(dst)}};
     if (thin_ && hops_.leaf(src) != hops_.leaf(dst)) {
@@ -150,10 +159,61 @@ class PooledTree : public ServerLevelFabric {
   }
 
  private:
+  // A server without electrical NICs and the peer whose NICs it uses, over a circuit kept for it.
+  struct Gateway {
+    int peer = 0;
+    LinkId to;    // from the server to its peer
+    LinkId from;  // and back
+  };
+
+  void lose_ports(const Study& study, const FabricSpec& spec, const Placement& placement) {
+    const std::vector<ServerPorts> ports = surviving_ports(study, spec, placement);
+    for (int server = 0; server < placement.servers(); ++server) {
+      const ServerPorts& p = ports[static_cast<std::size_t>(server)];
+      if (p.gateway >= 0) {
+        const LinkId circuit = table_.add(2, study.cluster.nic_rate);
+        gateways_[server] = Gateway{p.gateway, circuit, offset(circuit, 1)};
+        continue;
+      }
+      const BitRate rate = study.cluster.nic_rate * p.electrical;
+      table_.set(nics_.out(server), rate);
+      table_.set(nics_.in(server), rate);
+    }
+  }
+
+  // Out over the gateway of the sender, in over that of the receiver, electrically between them.
+  void add_over_gateways(TransferPlan& plan, std::pair<int, int> pair, Bytes bytes) const {
+    std::vector<LinkShare> path;
+    int links = 0;
+    const auto enter = [&](int server, bool out) {
+      const auto it = gateways_.find(server);
+      if (it == gateways_.end()) {
+        return server;
+      }
+      path.push_back({out ? it->second.to : it->second.from});
+      links += 2;
+      // The gateway forwards over its NVLink switch unless the bytes end there.
+      if (it->second.peer != (out ? pair.second : pair.first)) {
+        path.push_back({pool_.in(it->second.peer)});
+        path.push_back({pool_.out(it->second.peer)});
+      }
+      return it->second.peer;
+    };
+    const int src = enter(pair.first, true);
+    const int dst = src == pair.second ? src : enter(pair.second, false);
+    if (src != dst) {
+      path.push_back({nics_.out(src)});
+      path.push_back({nics_.in(dst)});
+      links += hops_.between(src, dst);
+    }
+    add_flow(plan, pair, bytes, std::move(path), network_.link_latency * links);
+  }
+
   TreeHops hops_;
   bool thin_;
   Ports nics_;
   Ports leaf_;
+  std::map<int, Gateway> gateways_;
 };
 
 TreeShape electrical_part(const Study& study, const FabricSpec& spec) {

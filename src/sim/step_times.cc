@@ -72,7 +72,22 @@ SimTime StepTimes::tensor(const Step& step, double slowest_rank) const {
                                 study_.parallelism.tp, study_.cluster.gpu, study_.network);
 }
 
-SimTime StepTimes::compute(const Step& step, double slowest_rank) const {
+// A ring over tp GPUs one of which is behind a NIC: every GPU sends 2 (tp - 1) / tp of the buffer,
+// and the NIC is the slowest link. Measured layer times contain the all-reduce inside a server, so
+// the whole ring is charged on top of them.
+SimTime StepTimes::remote_tensor(const Step& step, double slowest_rank) const {
+  const int tp = study_.parallelism.tp;
+  const double copy = static_cast<double>(assignment_bytes(study_.model, study_.compute).count());
+  const double tokens = step.experts
+                            ? slowest_rank
+                            : static_cast<double>(study_.parallelism.tokens_per_micro_batch());
+  const double sent = tokens * copy * 2 * (tp - 1) / tp;
+  const SimTime ring = SimTime::from_seconds(sent / study_.cluster.nic_rate.bytes_per_second()) +
+                       study_.network.link_latency * (2LL * (tp - 1));
+  return later_of(ring, tensor(step, slowest_rank));
+}
+
+SimTime StepTimes::compute(const Step& step, double slowest_rank, bool remote) const {
   const LayerTimes& known = study_.compute.measured;
   switch (step.activity) {
     case Activity::kAttention:
@@ -88,7 +103,7 @@ SimTime StepTimes::compute(const Step& step, double slowest_rank) const {
     case Activity::kDense:
       return dense(step);
     case Activity::kTensor:
-      return tensor(step, slowest_rank);
+      return remote ? remote_tensor(step, slowest_rank) : tensor(step, slowest_rank);
     default:
       CHECK(false, "not a compute activity");
   }

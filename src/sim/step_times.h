@@ -11,8 +11,9 @@ class StepTimes {
   explicit StepTimes(const Study& study);
 
   // Time of a kCompute step; `slowest_rank` is the most assignments that one rank of the region
-  // computes in this layer and micro-batch.
-  SimTime compute(const Step& step, double slowest_rank) const;
+  // computes in this layer and micro-batch. `remote`: one GPU of a rank is a backup in another
+  // server, so that its tensor-parallel all-reduces cross one NIC.
+  SimTime compute(const Step& step, double slowest_rank, bool remote = false) const;
 
   // Expert time of a rank that computes `assignments`.
   SimTime expert(double assignments, bool backward) const;
@@ -22,6 +23,7 @@ class StepTimes {
   SimTime measured(SimTime at_measured_size, bool backward) const;
   SimTime dense(const Step& step) const;
   SimTime tensor(const Step& step, double slowest_rank) const;
+  SimTime remote_tensor(const Step& step, double slowest_rank) const;
 
   Study study_;
   SimTime attention_;

@@ -98,10 +98,14 @@ TEST_F(WireCommand, BadMatrixNamesTheLine) {
   EXPECT_EQ(done.output, "");
 }
 
-TEST_F(WireCommand, RelayIsRefusedWithASentence) {
-  const ProgramRun done = run(kThreeServers, "--alpha 2 --eps 1 --algorithm relay");
-  EXPECT_EQ(done.exit_code, 2);
-  EXPECT_THAT(done.errors, HasSubstr("use split"));
+// A line of three servers: with one circuit in the middle taken by both, 0 -> 2 must be relayed.
+TEST_F(WireCommand, RelaysGoOverTwoCircuits) {
+  const ProgramRun done =
+      run("0 4 4\n4 0 4\n4 4 0\n", "--alpha 2 --eps 0 --algorithm relay --json");
+  EXPECT_EQ(done.exit_code, 0) << done.errors;
+  const json answer = json::parse(done.output);
+  EXPECT_EQ(answer["algorithm"], "relay");
+  EXPECT_LE(answer["ratio"].get<double>(), 1.01);
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+#include "cli/sweep_file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/worker_pool.h"
+#include "support/temporary_directory.h"
+
+namespace mixnet::cli {
+namespace {
+
+using mixnet::testing::read_all;
+using mixnet::testing::TemporaryDirectory;
+using ::testing::HasSubstr;
+
+const std::string kOne = R"({"id":"1","point":{},"fabrics":[]})";
+const std::string kTwo = R"({"id":"2","point":{},"fabrics":[]})";
+const std::string kFailed = R"({"id":"3","point":{},"error":"why"})";
+
+TEST(SweepFile, KeepsWholeLinesOnlyAndAddsToThem) {
+  const TemporaryDirectory directory;
+  // Cut off at every byte of the second line.
+  for (std::size_t cut = 0; cut <= kTwo.size(); ++cut) {
+    const std::string path = directory.write("r.jsonl", kOne + "\n" + kTwo.substr(0, cut));
+    {
+      auto file = SweepFile::open(path);
+      ASSERT_TRUE(file.ok()) << cut << ": " << file.error().text();
+      ASSERT_EQ(file->kept().size(), 1U);
+      EXPECT_EQ(file->kept()[0].id, "1");
+      ASSERT_TRUE(file->append(kTwo).ok());
+    }
+    EXPECT_EQ(read_all(path), kOne + "\n" + kTwo + "\n");
+  }
+  // And of the first.
+  for (std::size_t cut = 0; cut <= kOne.size(); ++cut) {
+    const std::string path = directory.write("r.jsonl", kOne.substr(0, cut));
+    auto file = SweepFile::open(path);
+    ASSERT_TRUE(file.ok()) << cut;
+    EXPECT_TRUE(file->kept().empty());
+    EXPECT_EQ(read_all(path), "");
+  }
+  EXPECT_EQ(directory.entries(), 1);
+}
+
+TEST(SweepFile, DropsFailuresSoThatTheyAreTriedAgain) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("r.jsonl", kOne + "\n" + kFailed + "\n" + kTwo + "\n");
+  auto file = SweepFile::open(path);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->kept().size(), 2U);
+  EXPECT_EQ(read_all(path), kOne + "\n" + kTwo + "\n");
+}
+
+TEST(SweepFile, LeavesOtherFilesAlone) {
+  const TemporaryDirectory directory;
+  for (const std::string text : {"seed = 1\n", "seed = 1", "{}\n",
+                                 R"({"id":1,"fabrics":[]})"
+                                 "\n",
+                                 R"({"id":"1"})"
+                                 "\n",
+                                 "\n",
+                                 R"({"id":"1","fabrics":[],"error":""})"
+                                 "\n"}) {
+    const std::string path = directory.write("s.toml", text);
+    const auto file = SweepFile::open(path);
+    ASSERT_FALSE(file.ok()) << text;
+    EXPECT_THAT(file.error().message, HasSubstr("name another"));
+    EXPECT_EQ(read_all(path), text);
+  }
+  const auto damaged = sweep_lines(kOne + "\n{\"id\"\n" + kTwo + "\n", "r.jsonl");
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_EQ(damaged.error().where, "r.jsonl:2");
+}
+
+// A lock belongs to a process, so the second writer has to be one.
+TEST(SweepFile, HasOneWriterAlsoAfterItWasRewritten) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("r.jsonl", kOne + "\n{\"id\":");
+  const auto file = SweepFile::open(path);
+  ASSERT_TRUE(file.ok());
+  std::string answer;
+  WorkerPool pool;
+  pool.work = [&](std::size_t) {
+    const auto second = SweepFile::open(path);
+    return second.ok() ? std::string("opened") : second.error().text();
+  };
+  pool.done = [&](std::size_t, const Result<std::string>& output) {
+    answer = output.ok() ? *output : output.error().message;
+    return Status();
+  };
+  ASSERT_TRUE(run_workers(pool, 1).ok());
+  EXPECT_THAT(answer, HasSubstr("another process writes it"));
+}
+
+TEST(SweepFile, AFullDeviceIsAFailure) {
+  auto full = SweepFile::open("/dev/full");
+  ASSERT_TRUE(full.ok()) << full.error().text();
+  EXPECT_FALSE(full->append(kOne).ok());
+  EXPECT_FALSE(SweepFile::open("/nowhere/at/all").ok());
+}
+
+}  // namespace
+}  // namespace mixnet::cli
