@@ -124,12 +124,13 @@ std::vector<RewireOption> CadenceController::options_for(Staleness::Target targe
   for (RewireOption& option : options) {
     const CircuitChange change = change_between(laid_, option.circuits);
     option.changed = change.changed();
-    option.completion = std::max({1.0, summed(fitted, option.circuits) / fitted_base,
-                                  summed(last, option.circuits) / last_base -
-                                      std::max(0.0, staleness_.excess_at(target, 1))});
-    option.dark_completion =
-        options_.detour ? std::max(option.completion, summed(last, change.stays) / last_base)
-                        : kNever;
+    const double usual = std::max(0.0, staleness_.excess_at(target, 1));
+    const double fit = summed(fitted, option.circuits) / fitted_base;
+    const double now = summed(last, option.circuits) / last_base - usual;
+    option.completion = std::max(1.0, std::max(fit, now));
+    if (options_.detour) {
+      option.dark_completion = std::max(option.completion, summed(last, change.stays) / last_base);
+    }
   }
   if (options.back().changed == 0) {
     options.clear();  // the best is laid already

@@ -13,25 +13,28 @@
 
 // When to re-wire a region: decided before every iteration, from past iterations only.
 //
-// Everything is measured against A*(t), the all-to-all time of iteration t over the circuits that
-// fit its own summed demand. The excess of circuits C is A(t, C) / A*(t) - 1. From the past come
-//   q(a)     mean excess of circuits that were chosen a iterations earlier (plan/staleness.h),
-//   h        mean excess of the circuits that are laid now, with its spread,
-//   q_pass, q_layer   excess (below 0 if better) when every pass or layer is wired for itself.
-// A change that leaves the excess e and costs c seconds (plan/region_time.h), made every k
-// iterations, costs per iteration beyond A*
+// Everything is measured against A*(t), the all-to-all time of iteration t over circuits for its
+// own summed demand. The excess of circuits C is A(t, C) / A*(t) - 1; below 0 if they serve the
+// layers better one by one. From the past come
+//   q(a)   mean excess of circuits chosen a iterations earlier, for the demand of that iteration or
+//          for the average of about 16 (plan/staleness.h; the better target is used),
+//   h      excess of the circuits that are laid now, with its spread,
+//   and what wiring for every pass or every layer gains and costs (plan/fine_times.h).
+// A change to circuits with the excess e beyond q, which costs c seconds (plan/region_time.h) and
+// is made every k iterations, costs per iteration beyond A*
 //   lambda(e, c, k) = (c + A* sum_{a=1..k} (e + q(a))) / k.
 // Holding for one more iteration costs h A*. By the renewal argument holding is right as long as
 // h A* < lambda, the smallest over the changes on offer (whole or partial, blocking or with a
 // detour, plan/rewire.h) and over k on a geometric ladder. k never exceeds the number of iterations
 // seen: the future is trusted as far as the past reaches, so that a change is made only when it
-// would have paid already, as in the ski-rental rule. A change, or a change of mode, needs a gain
-// of `confidence` standard errors; in doubt the circuits stay.
+// would have paid already, as in the ski-rental rule. h counts `confidence` standard errors below
+// its mean, and another cadence must win by as many of its own: in doubt the circuits stay.
 //
-// The controller is a value without clock or I/O. observe() after every iteration, decide() before
-// the next. Work per iteration is bounded by counts: at most 8 wire() calls, `sample` completions
-// per circuits looked at, and one frontier of partial changes when a change may pay. Memory is
-// O(log longest_hold) wirings and the demand of one iteration.
+// The controller is a value without clock or I/O: observe() after every iteration, decide() before
+// the next. Work per iteration is bounded by counts: at most 7 wire() calls; `sample` completions
+// for each of about log2(longest_hold) + 2 sets of circuits; and, when a change may pay, a frontier
+// of partial changes and 2000 completions for each of two targets. Memory: O(log longest_hold)
+// wirings and the demand of two iterations.
 namespace mixnet::plan {
 
 struct CadenceOptions {

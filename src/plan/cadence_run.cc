@@ -170,15 +170,15 @@ double cheaper_change_s(const CadenceTrial& trial, const IterationLoad& load,
 // candidate c, the least over the candidates before it.
 double cheapest_sequence_s(std::span<const IterationLoad> trace, const CadenceTrial& trial,
                            const std::vector<Matrix<int>>& list, DarkTimes& dark) {
-  constexpr double never = 1e300;
-  std::vector<double> least(list.size(), never);
+  constexpr double kUnreached = 1e300;
+  std::vector<double> least(list.size(), kUnreached);
   least[0] = 0;
   for (const IterationLoad& load : trace) {
-    std::vector<double> next(list.size(), never);
+    std::vector<double> next(list.size(), kUnreached);
     for (std::size_t to = 0; to < list.size(); ++to) {
       const double time = all_to_all_s(trial.region, load, list[to]);
       for (std::size_t from = 0; from < list.size(); ++from) {
-        if (least[from] < never) {
+        if (least[from] < kUnreached) {
           next[to] =
               std::min(next[to], least[from] + time +
                                      cheaper_change_s(trial, load, list[from], list[to], dark));

@@ -7,6 +7,7 @@
 
 #include "core/matrix.h"
 #include "core/random.h"
+#include "plan/cadence.h"
 #include "plan/cadence_run.h"
 #include "plan/region_time.h"
 
@@ -56,6 +57,42 @@ inline std::vector<IterationLoad> drifting_trace(const DriftingDemand& of, int i
 // Circuits for uniform demand: a network laid before anything is known.
 inline Matrix<int> uniform_circuits(const Region& region, std::size_t n) {
   return circuits_for(region, DemandMatrix(n, n, 1.0));
+}
+
+inline SwitchDevice constant_device(double switch_s, double relink_s) {
+  return SwitchDevice{Delay{SimTime::from_seconds(switch_s), SimTime()}, SimTime(),
+                      Delay{SimTime::from_seconds(relink_s), SimTime()}};
+}
+
+inline CadenceTrial trial_of(const SwitchDevice& device, std::size_t n = 8, int alpha = 6,
+                             int eps = 2) {
+  CadenceTrial trial;
+  trial.region = Region{alpha, eps, Allocator::kSplit, 1};
+  trial.device = device;
+  trial.laid = uniform_circuits(trial.region, n);
+  return trial;
+}
+
+// About two seconds of all-to-alls and one of everything else.
+inline IterationLoad busy_shape() {
+  IterationLoad shape;
+  shape.micro_batches = 16;
+  shape.other = SimTime::from_ms(1000);
+  shape.iteration_window = SimTime::from_ms(20);
+  shape.pass_window = SimTime::from_ms(5);
+  shape.layer_switches = layer_switches(DispatchMode::kBlock, SimTime::from_ms(5),
+                                        SimTime::from_ms(15), SimTime::from_ms(10));
+  return shape;
+}
+
+constexpr double kScale = 0.005;
+
+inline int count(const CadenceRun& run, CadenceMode mode, std::size_t from, std::size_t to) {
+  int sum = 0;
+  for (std::size_t t = from; t < to; ++t) {
+    sum += run.decisions[t].mode == mode ? 1 : 0;
+  }
+  return sum;
 }
 
 }  // namespace mixnet::plan::testing

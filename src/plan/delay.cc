@@ -14,7 +14,8 @@ namespace {
 constexpr double kNormal99 = 2.3263478740408408;
 // The normal variable beyond which nothing counts, and the step of the integration.
 constexpr double kFarthest = 12;
-constexpr double kStep = 1.0 / 64;
+constexpr int kCells = 1536;
+constexpr double kStep = 2 * kFarthest / kCells;
 constexpr int kPoints = 32;
 
 double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
@@ -83,7 +84,8 @@ double DelayLaw::expected_max_s(int n) const {
   // Sum over cells of the normal variable: value in the middle times P(the largest is in the cell).
   double expected = 0;
   double below = 0;
-  for (double z = -kFarthest; z < kFarthest; z += kStep) {
+  for (int cell = 0; cell < kCells; ++cell) {
+    const double z = -kFarthest + cell * kStep;
     const double up_to = std::pow(normal_cdf(z + kStep), n);
     expected += std::exp(mu_ + sigma_ * (z + kStep / 2)) * (up_to - below);
     below = up_to;
@@ -97,6 +99,7 @@ std::vector<double> DelayLaw::max_points_s(int n, int points) const {
     return std::vector<double>(static_cast<std::size_t>(points), n == 0 ? 0 : mean_s_);
   }
   std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(points));
   for (int k = 0; k < points; ++k) {
     values.push_back(quantile_s(std::pow((k + 0.5) / points, 1.0 / n)));
   }

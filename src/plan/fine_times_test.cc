@@ -60,6 +60,21 @@ TEST(FineTimes, ReuseRunsTheFirstOverTheNeighboursCircuits) {
   EXPECT_EQ(times.block_s, 0);
 }
 
+// The combine finds the circuits of the prediction, not those of the layer before.
+TEST(FineTimes, ARightPredictionLeavesNothingToSwitchForTheCombine) {
+  IterationLoad load = blocked_load();
+  load.layer_switches = layer_switches(DispatchMode::kPredict, SimTime::from_ms(100), SimTime(),
+                                       SimTime::from_ms(100));
+  const Matrix<int> before = circuits_for(kRegion, load.demand[1]);
+  const Matrix<int> own = circuits_for(kRegion, load.demand[0]);
+  DarkTimes dark(constant(25));
+  const auto times = [&](const Matrix<int>& guess) {
+    return layer_times(kRegion, load, load.demand[0], {before, guess, own}, dark);
+  };
+  EXPECT_EQ(times(own).block_s, 0);
+  EXPECT_DOUBLE_EQ(times(before).block_s, 0.025);
+}
+
 TEST(FineTimes, UnchangedCircuitsLoseNothing) {
   const IterationLoad load = blocked_load();
   const Matrix<int> own = circuits_for(kRegion, load.demand[0]);

@@ -179,7 +179,8 @@ class LocalMoves {
     }
     // A move back costs nothing more, but counts as a little, so that gains still compare. From a
     // server without any way every way is as good: the sum decides.
-    const double gain = before == kNever ? 1 : (before - worst) / std::max(0.5, double(dark));
+    const double gain =
+        before == kNever ? 1 : (before - worst) / std::max(0.5, static_cast<double>(dark));
     if (std::tie(gain, best.sum) < std::tie(best.gain, sum) ||
         (gain == best.gain && sum == best.sum)) {
       return false;

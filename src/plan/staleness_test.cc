@@ -117,9 +117,8 @@ TEST(Staleness, AlternatingDemandIsBestMetOnAverage) {
 }
 
 TEST(Staleness, LooksAtAllMatricesInTurn) {
-  // Only the last of 20 layers has demand that the laid circuits serve badly.
-  const Staleness all = watch(drifting_trace({8, 20, 1, 0.1, 5}, 60, {}, 1), 20);
-  const Staleness some = watch(drifting_trace({8, 20, 1, 0.1, 5}, 60, {}, 1), 4);
+  const Staleness all = watch(drifting_trace({8, 20, 1, 0.1, 5}, 40, {}, 1), 20);
+  const Staleness some = watch(drifting_trace({8, 20, 1, 0.1, 5}, 40, {}, 1), 4);
   EXPECT_NEAR(some.reference_s(), all.reference_s(), 0.05 * all.reference_s());
   EXPECT_NEAR(some.excess_at(kLast, 4), all.excess_at(kLast, 4),
               0.3 * all.excess_at(kLast, 4) + 0.005);
