@@ -11,22 +11,14 @@ namespace {
 constexpr double kZ99 = 2.3263478740408408;  // 99th percentile of the standard normal
 constexpr double kMostZ = 4;
 
-struct LogNormal {
-  double mu = 0;
-  double sigma = 0;
-};
+}  // namespace
 
-// mean = exp(mu + sigma^2 / 2) and p99 = exp(mu + z sigma) give a quadratic in sigma, whose smaller
-// root has the mode beside the mean.
 LogNormal log_normal_of(const Delay& delay) {
+  CHECK(delay.varies(), "a constant delay has no spread");
   const double spread = std::log(delay.p99.seconds() / delay.mean.seconds());
-  const double root = kZ99 * kZ99 - 2 * spread;
-  CHECK(root >= 0, "a log-normal has this mean and 99th percentile");
-  const double sigma = kZ99 - std::sqrt(root);
+  const double sigma = kZ99 - std::sqrt(std::max(0.0, kZ99 * kZ99 - 2 * spread));
   return {std::log(delay.mean.seconds()) - sigma * sigma / 2, sigma};
 }
-
-}  // namespace
 
 SimTime longest_delay(const Delay& delay) {
   if (!delay.varies()) {

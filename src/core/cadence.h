@@ -44,6 +44,16 @@ enum class Predictor {
   kBest,       // whichever has predicted best so far
 };
 
+// exp(N(mu, sigma)), in seconds.
+struct LogNormal {
+  double mu = 0;
+  double sigma = 0;
+};
+// The law of a delay that varies. With z the normal 99th percentile, ln(p99 / mean) = z sigma -
+// sigma^2 / 2; of the two solutions the smaller one, whose mode is beside the mean. Beyond p99 =
+// exp(z^2 / 2) * mean = 14.97 * mean none has both: then sigma = z, the widest law of that mean.
+LogNormal log_normal_of(const Delay& delay);
+
 // The longest delay that draw_delay() gives: four standard deviations above the log-normal's
 // median, which 3 draws of 100,000 exceed.
 SimTime longest_delay(const Delay& delay);

@@ -187,7 +187,6 @@ void CircuitExchange::apply(const Exchange& e) {
 }
 
 bool CircuitExchange::attempt(const Exchange& e) {
-  ++tried_;
   const double before = flow_.potential();
   flow_.begin_trial();
   apply(e);

@@ -25,7 +25,6 @@ class CircuitExchange {
   int round(int most);
   // Exchanges that failed may be tried again.
   void forget() { failed_.clear(); }
-  int tried() const { return tried_; }
 
  private:
   // Circuits (i, j) and (k, l) become (i, k) and (j, l). j = i: i has two free ports, or j = none:
@@ -54,7 +53,6 @@ class CircuitExchange {
   Matrix<double> loss_;   // of one less
   std::vector<Exchange> best_;
   std::set<std::array<int, 4>> failed_;
-  int tried_ = 0;
 };
 
 }  // namespace mixnet::plan

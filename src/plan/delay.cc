@@ -11,7 +11,6 @@
 namespace mixnet::plan {
 namespace {
 
-constexpr double kNormal99 = 2.3263478740408408;
 // The normal variable beyond which nothing counts, and the step of the integration.
 constexpr double kFarthest = 12;
 constexpr int kCells = 1536;
@@ -31,36 +30,15 @@ double normal_quantile(double p) {
   return (low + high) / 2;
 }
 
-double log_ratio(const Delay& delay) {
-  return std::log(delay.p99.seconds() / delay.mean.seconds());
-}
-
-bool varies(const Delay& delay) { return delay.mean > SimTime() && delay.p99 > delay.mean; }
-
 }  // namespace
 
-Status check_delay(const Delay& delay) {
-  if (delay.mean < SimTime() || delay.p99 < SimTime()) {
-    return Error{"a delay is negative", ""};
-  }
-  if (delay.mean == SimTime() && delay.p99 > SimTime()) {
-    return Error{"a delay with mean 0 has no 99th percentile above 0; give its mean as well", ""};
-  }
-  if (varies(delay) && log_ratio(delay) > kNormal99 * kNormal99 / 2) {
-    return Error{
-        "the 99th percentile of a delay is more than 14.97 times its mean, which no log-normal "
-        "delay has; check the units of both",
-        ""};
-  }
-  return {};
-}
-
-DelayLaw::DelayLaw(const Delay& delay)
-    : mean_s_(std::max(0.0, delay.mean.seconds())), mu_(mean_s_ > 0 ? std::log(mean_s_) : 0) {
-  if (varies(delay)) {
-    const double inside = kNormal99 * kNormal99 - 2 * log_ratio(delay);
-    sigma_ = kNormal99 - std::sqrt(std::max(0.0, inside));
-    mu_ -= sigma_ * sigma_ / 2;
+DelayLaw::DelayLaw(const Delay& delay) : mean_s_(std::max(0.0, delay.mean.seconds())) {
+  if (delay.varies()) {
+    const LogNormal law = log_normal_of(delay);
+    mu_ = law.mu;
+    sigma_ = law.sigma;
+  } else if (mean_s_ > 0) {
+    mu_ = std::log(mean_s_);
   }
 }
 

@@ -3,24 +3,15 @@
 #include <vector>
 
 #include "core/cadence.h"
-#include "core/result.h"
 #include "core/units.h"
 
 // Delays that vary from one occurrence to the next.
 //
-// A core Delay names the mean m and the 99th percentile q of a log-normal delay exp(N(mu, sigma)).
-// With z = 2.326... (the normal 99th percentile), ln(q / m) = z sigma - sigma^2 / 2, hence
-//   sigma = z - sqrt(z^2 - 2 ln(q / m)),   mu = ln m - sigma^2 / 2,
-// the smaller of two solutions. q <= m: the delay is constant. No log-normal has q / m beyond
-// exp(z^2 / 2) = 14.97; there sigma = z is taken, the law with the mean m whose 99th percentile is
-// the largest possible, and check_delay() says so.
+// core/cadence.h has the law of a Delay.
 //
 // Published (MixNet, SIGCOMM 2025, section 6 and appendix C): T_OCS 41.44 / 42.44 / 46.75 ms with
 // p99 60 / 62 / 68 ms for 1 / 4 / 16 pairs; T_NIC 5.67 s with p99 6.33 s.
 namespace mixnet::plan {
-
-// An error, worded for whoever typed it, if the delay is negative or no log-normal has it.
-Status check_delay(const Delay& delay);
 
 class DelayLaw {
  public:

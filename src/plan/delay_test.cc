@@ -69,14 +69,7 @@ TEST(DelayLaw, ConstantWithoutSpread) {
   EXPECT_EQ(DelayLaw(delay_ms(5670, 6330)).expected_max_s(0), 0);
 }
 
-TEST(DelayLaw, SaysWhatNoLogNormalHas) {
-  EXPECT_TRUE(check_delay(delay_ms(5670, 6330)).ok());
-  EXPECT_TRUE(check_delay(delay_ms(25, 0)).ok());
-  EXPECT_TRUE(check_delay(delay_ms(10, 149)).ok());
-  EXPECT_NE(check_delay(delay_ms(10, 151)).error().message.find("14.97"), std::string::npos);
-  EXPECT_FALSE(check_delay(delay_ms(0, 5)).ok());
-  EXPECT_FALSE(check_delay(delay_ms(-1, 5)).ok());
-  // The fallback keeps the mean and takes the widest law.
+TEST(DelayLaw, WhatNoLogNormalHasIsTheWidestLaw) {
   const DelayLaw law(delay_ms(10, 10'000));
   EXPECT_NEAR(law.expected_max_s(1), 0.010, 1e-5);
   EXPECT_NEAR(law.p99_s(), 0.1497, 1e-4);

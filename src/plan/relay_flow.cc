@@ -70,6 +70,13 @@ RelayFlow::Option RelayFlow::electrical(std::size_t i, std::size_t j) const {
           static_cast<int>(peer_.size() + n_ + j)};
 }
 
+bool RelayFlow::nowhere(std::size_t i, std::size_t j) const {
+  const Option option = electrical(i, j);
+  return others_(i, j) > 0 &&
+         std::max(inverse_[static_cast<std::size_t>(option.first)],
+                  inverse_[static_cast<std::size_t>(option.second)]) >= 1 / kNoNic;
+}
+
 bool RelayFlow::over_slot(std::size_t i, std::size_t j, int slot, Option& option) const {
   const std::size_t index = slot_index(i, slot);
   const int via = peer_[index];
@@ -92,7 +99,9 @@ bool RelayFlow::over_slot(std::size_t i, std::size_t j, int slot, Option& option
 
 template <typename Visit>
 void RelayFlow::for_options(std::size_t i, std::size_t j, const Visit& visit) const {
-  visit(electrical(i, j));
+  if (!nowhere(i, j)) {
+    visit(electrical(i, j));
+  }
   Option option;
   for (int s = 0; s < slots_; ++s) {
     if (over_slot(i, j, s, option)) {
@@ -106,13 +115,13 @@ void RelayFlow::spread(std::size_t i, std::size_t j) {
   if (demand <= 0 || i == j) {
     return;
   }
-  int options = -1;
-  for_options(i, j, [&](const Option&) { ++options; });
-  put(electrical(i, j), options == 0 ? demand : demand / 4);
+  const int others = others_(i, j);
+  const double electrically = others == 0 ? 1 : nowhere(i, j) ? 0 : 0.25;
+  put(electrical(i, j), demand * electrically);
   Option option;
   for (int s = 0; s < slots_; ++s) {
     if (over_slot(i, j, s, option)) {
-      put(option, demand * 0.75 / options);
+      put(option, demand * (1 - electrically) / others);
     }
   }
 }
@@ -168,6 +177,14 @@ bool RelayFlow::move(std::size_t i, std::size_t j) {
       dear = option;
     }
   });
+  const Option stranded = electrical(i, j);
+  if (nowhere(i, j) && amount_[stranded.amount] > 0) {
+    // Left there by circuits that went, or that came later.
+    const double amount = amount_[stranded.amount];
+    put(stranded, -amount);
+    put(cheap, amount);
+    return true;
+  }
   if (high - low <= kPriceGap * high) {
     return false;
   }

@@ -111,6 +111,8 @@ class RelayFlow {
     return server * static_cast<std::size_t>(slots_) + static_cast<std::size_t>(slot);
   }
   Option electrical(std::size_t i, std::size_t j) const;
+  // Has the pair no electrical NIC at one end, and a way over circuits instead?
+  bool nowhere(std::size_t i, std::size_t j) const;
   // The option i -> peer of slot -> j, or i -> j; valid if the second circuit is there.
   bool over_slot(std::size_t i, std::size_t j, int slot, Option& option) const;
   template <typename Visit>

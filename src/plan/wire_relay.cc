@@ -88,15 +88,9 @@ Wiring in_demand_units(const WireProblem& problem, const RelayFlow& flow, double
       largest(i, j) = &amount;
     }
   };
-  // The descent leaves a trace where there is no electrical NIC at all.
-  constexpr double kTrace = 1e-3;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
       if (i != j) {
-        const bool no_nic = problem.eps.of(i) == 0 || problem.eps.of(j) == 0;
-        if (no_nic && wiring.eps(i, j) * unit < kTrace * problem.demand(i, j)) {
-          wiring.eps(i, j) = 0;
-        }
         place(i, j, wiring.circuit(i, j));
         place(i, j, wiring.eps(i, j));
       }
