@@ -57,8 +57,8 @@ std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
       "simulation it ends 1.5 % early on skewed all-to-alls, 8-13 % on small ones and 20-24 % on "
       "permutations.");
   notes.push_back(
-      "Not modelled: optimiser time, activation recomputation, GPU time taken by communication, "
-      "failures. An all-to-all starts when the slowest rank of its group is ready.");
+      "Not modelled: optimiser time, activation recomputation, GPU time taken by communication. "
+      "An all-to-all starts when the slowest rank of its group is ready.");
   if (study.compute.measured.expert || study.compute.measured.attention) {
     notes.push_back("Compute times are measured ones: " + study.compute.measured.source);
     if (study.compute.measured.dispatch && study.compute.measured.combine) {

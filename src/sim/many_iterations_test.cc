@@ -256,6 +256,31 @@ TEST_F(ManyIterations, ThePolicyDecidesFromThePast) {
   EXPECT_EQ(r.cadence_explanation, "iteration 6");
 }
 
+// Circuits that a change left dark stay on a detour while the policy holds.
+TEST_F(ManyIterations, HoldingKeepsTheDetour) {
+  spec_.mixnet.cadence = Cadence::kAuto;
+  spec_.mixnet.relink_time = {SimTime::from_ms(60'000), SimTime()};
+  DemandMatrix to_last(4, 4);
+  to_last(0, 3) = 1;
+  const Matrix<int> other = options_.wiring.wire(to_last).circuits;
+  study_.run.iterations = 4;
+  const TestTrace trace(study_, 1, 0.5, 5);
+  const auto exposed = [&](Darkness darkness) {
+    options_.cadence = [&, darkness](const CadenceQuestion& q) {
+      CadenceAnswer answer;
+      if (q.iteration == 1) {
+        answer.mode = CadenceAnswer::Mode::kNow;
+        answer.circuits = other;
+        answer.darkness = darkness;
+      }
+      return answer;
+    };
+    return simulate_iterations(study_, spec_, trace.view(), options_).exposed_switching;
+  };
+  EXPECT_GT(exposed(Darkness::kBlock).seconds(), 10) << "a minute in one of four iterations";
+  EXPECT_LT(exposed(Darkness::kDetour).seconds(), 1);
+}
+
 TEST_F(ManyIterations, PartialChangesComeFromThePolicy) {
   spec_.mixnet.cadence = Cadence::kLayer;
   spec_.mixnet.scope = ChangeScope::kPartial;

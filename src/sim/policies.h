@@ -77,7 +77,7 @@ struct CadenceAnswer {
   Mode mode = Mode::kHold;
   Matrix<int> circuits;                     // kNow only: symmetric, at most alpha per server
   ChangeScope scope = ChangeScope::kWhole;  // of kStage and kLayer
-  Darkness darkness = Darkness::kBlock;
+  Darkness darkness = Darkness::kBlock;     // until the next answer that does not hold
   std::string explanation;  // one paragraph; the last one of the first region is reported
 };
 

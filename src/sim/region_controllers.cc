@@ -120,9 +120,12 @@ CadenceQuestion RegionControllers::question(int region, int64_t iteration,
 void RegionControllers::ask(int region, int64_t iteration, DemandTable& demand) {
   const CadenceAnswer answer = policy_(question(region, iteration, demand));
   RegionControl& control = controls_[static_cast<std::size_t>(region)];
-  control.scope = answer.scope;
-  control.darkness = answer.darkness;
   control.cadence = Cadence::kNever;
+  if (answer.mode != CadenceAnswer::Mode::kHold) {
+    // Who holds says nothing about circuits that are dark from a change before.
+    control.scope = answer.scope;
+    control.darkness = answer.darkness;
+  }
   switch (answer.mode) {
     case CadenceAnswer::Mode::kHold:
       break;
