@@ -1,4 +1,5 @@
-# add_module(NAME
+# add_module(NAME [COMPUTES]
+#   COMPUTES               computes enough that even the Debug build has to optimise it
 #   HEADERS  a.h ...       public headers, beside the sources
 #   SOURCES  a.cc ...
 #   MODULES  core ...      mixnet modules it may include
@@ -10,7 +11,7 @@
 # Defines mixnet_NAME (static), mixnet_NAME_test and mixnet_NAME_link, an empty program linked
 # against the whole archive: it fails when the module uses a symbol of a module it does not name.
 function(add_module NAME)
-  cmake_parse_arguments(M "" "" "HEADERS;SOURCES;MODULES;PUBLIC_LIBS;PRIVATE_LIBS;TESTS;SLOW_TESTS"
+  cmake_parse_arguments(M "COMPUTES" "" "HEADERS;SOURCES;MODULES;PUBLIC_LIBS;PRIVATE_LIBS;TESTS;SLOW_TESTS"
                         ${ARGN})
   set(LIB mixnet_${NAME})
   add_library(${LIB} STATIC ${M_SOURCES})
@@ -20,6 +21,10 @@ function(add_module NAME)
     target_link_libraries(${LIB} PUBLIC mixnet_${DEP})
   endforeach()
   target_link_libraries(${LIB} PUBLIC ${M_PUBLIC_LIBS} PRIVATE ${M_PRIVATE_LIBS} mixnet_flags)
+
+  if(M_COMPUTES)
+    target_compile_options(${LIB} PRIVATE $<$<CONFIG:Debug>:-O1>)
+  endif()
 
   add_executable(${LIB}_link ${PROJECT_SOURCE_DIR}/tests/link/empty_main.cc)
   target_link_libraries(${LIB}_link PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${LIB}> mixnet_flags)

@@ -130,8 +130,9 @@ struct RegionBench {
     EXPECT_TRUE(watched.ok()) << (watched.ok() ? "" : watched.error().text());
     return found;
   }
+  // Until then the daemon takes no change.
   void await_session() const {
-    await([](const region::v1::Topology& topology) { return topology.connected(); });
+    await([](const region::v1::Topology& t) { return t.connected() && t.read(); });
   }
 };
 
