@@ -111,17 +111,6 @@ std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
   return notes;
 }
 
-// Settings that are read but have nothing behind them yet.
-Status check_supported(const FabricSpec& spec) {
-  if (spec.kind == FabricKind::kMixnet && spec.mixnet.predictor != Predictor::kUnchanged) {
-    return Error{fmt::format("{}: `predictor = \"{}\"` is not part of this version: use "
-                             "`unchanged`",
-                             spec.name, predictor_name(spec.mixnet.predictor)),
-                 ""};
-  }
-  return Status();
-}
-
 }  // namespace
 
 Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView& routing,
@@ -129,9 +118,6 @@ Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView
   // Prices first: a missing one should not surface after minutes of simulation.
   std::vector<double> costs;
   for (const FabricSpec& spec : scenario.study.fabrics) {
-    if (Status supported = check_supported(spec); !supported) {
-      return supported.error();
-    }
     const Result<scenario::FabricCost> cost =
         scenario::fabric_cost(spec, scenario.study.cluster, scenario.prices);
     if (!cost) {

@@ -78,23 +78,6 @@ TEST(Compare, RewiringPaysWhenItIsFree) {
   EXPECT_GT(relink.iteration.seconds(), 0.9 * 5.67 * static_cast<double>(relink.switches));
 }
 
-Error refused(const std::vector<std::string>& overrides) {
-  const auto scenario = scenario::read_scenario(
-      std::string(MIXNET_SOURCE_DIR) + "/examples/mixtral-8x7b-drift-256gpu.toml", overrides);
-  EXPECT_TRUE(scenario.ok()) << scenario.error().text();
-  const auto routing = scenario::load_routing(*scenario);
-  EXPECT_TRUE(routing.ok()) << routing.error().text();
-  const Result<Comparison> comparison = compare(*scenario, routing->view(), nullptr);
-  EXPECT_FALSE(comparison.ok());
-  return comparison.ok() ? Error{} : comparison.error();
-}
-
-TEST(Compare, SaysWhatIsNotPartOfThisVersion) {
-  EXPECT_NE(refused({"fabric=[{name='mixnet', dispatch='predict', predictor='copilot'}]"})
-                .message.find("`unchanged`"),
-            std::string::npos);
-}
-
 // Decided while running, or circuit by circuit: sound, and explained.
 TEST(Compare, DecidesWhenToRewire) {
   const Comparison c =

@@ -221,6 +221,7 @@ FabricSpec read_fabric(TableReader& reader, const Cluster& cluster, const Mixnet
     read_control_keys(reader, fabric.mixnet);
     check_control(reader, fabric.mixnet);
   } else {
+    fabric.mixnet.alpha = shared.alpha;  // how many NICs `eps-nics` breaks on any fabric
     refuse_mixnet_keys(reader, fabric);
   }
   return fabric;
