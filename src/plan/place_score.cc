@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <numeric>
+
+#include "plan/place.h"
+#include "plan/place_bound.h"
+#include "plan/place_model.h"
+
+namespace mixnet::plan {
+namespace {
+
+Matrix<int> held(const PlaceCluster& cluster, const std::vector<int>& phy2log) {
+  const int experts = *std::max_element(phy2log.begin(), phy2log.end()) + 1;
+  const std::vector<std::size_t> start = cluster.slot_starts();
+  Matrix<int> on(cluster.gpus(), static_cast<std::size_t>(experts), 0);
+  for (std::size_t g = 0; g < cluster.gpus(); ++g) {
+    for (std::size_t p = start[g]; p < start[g + 1]; ++p) {
+      ++on(g, static_cast<std::size_t>(phy2log[p]));
+    }
+  }
+  return on;
+}
+
+double worst_ratio(const std::vector<double>& amounts, const std::vector<double>& fair) {
+  double worst = 0;
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    worst = std::max(worst, fair[i] > 0 ? amounts[i] / fair[i] : 0.0);
+  }
+  return worst;
+}
+
+}  // namespace
+
+PlacementScore score_placement(const PlaceCluster& cluster, const PlaceProblem& problem,
+                               const std::vector<int>& phy2log) {
+  const Matrix<int> on = held(cluster, phy2log);
+  const Matrix<double> tokens = tokens_by_gpu(cluster, problem);
+  const std::vector<int> repeats = repeats_of(cluster, problem.loads.size());
+  PlacementScore score;
+  score.gpu_load.assign(cluster.gpus(), 0);
+  score.nic_sent.assign(cluster.nics(), 0);
+  score.nic_received.assign(cluster.nics(), 0);
+  double total = 0;
+  for (std::size_t e = 0; e < problem.loads.size(); ++e) {
+    int copies = 0;
+    for (std::size_t g = 0; g < cluster.gpus(); ++g) {
+      copies += on(g, e);
+      score.duplicates += std::max(0, on(g, e) - repeats[g] - 1);
+    }
+    total += static_cast<double>(problem.loads[e]);
+    for (std::size_t g = 0; g < cluster.gpus(); ++g) {
+      if (on(g, e) == 0) {
+        continue;
+      }
+      const double part = static_cast<double>(on(g, e)) / copies;
+      score.gpu_load[g] += static_cast<double>(problem.loads[e]) * part;
+      for (std::size_t s = 0; s < cluster.gpus(); ++s) {
+        if (cluster.gpu_host[s] != cluster.gpu_host[g]) {
+          score.nic_sent[static_cast<std::size_t>(cluster.gpu_nic[s])] += tokens(s, e) * part;
+          score.nic_received[static_cast<std::size_t>(cluster.gpu_nic[g])] += tokens(s, e) * part;
+        }
+      }
+    }
+  }
+  const double mean = total / static_cast<double>(working_gpus(cluster));
+  if (mean > 0) {
+    score.gpu = *std::max_element(score.gpu_load.begin(), score.gpu_load.end()) / mean;
+  }
+  const std::vector<double> fair = fair_nic_tokens(cluster, problem);
+  score.nic_send = worst_ratio(score.nic_sent, fair);
+  score.nic_receive = worst_ratio(score.nic_received, fair);
+  return score;
+}
+
+double any_placement_bound(const PlaceCluster& cluster, const std::vector<int64_t>& loads) {
+  BoundInput input;
+  input.loads.assign(loads.begin(), loads.end());
+  std::sort(input.loads.rbegin(), input.loads.rend());
+  input.slots = cluster.slots();
+  input.gpus = working_gpus(cluster);
+  input.duplicates = true;
+  const double total = std::accumulate(input.loads.begin(), input.loads.end(), 0.0);
+  return total > 0 ? gpu_load_bound(input) * static_cast<double>(input.gpus) / total : 1;
+}
+
+int moved_experts(const PlaceCluster& cluster, const std::vector<int>& from,
+                  const std::vector<int>& to) {
+  const Matrix<int> before = held(cluster, from);
+  const Matrix<int> after = held(cluster, to);
+  int moved = 0;
+  for (std::size_t g = 0; g < cluster.gpus(); ++g) {
+    for (std::size_t e = 0; e < after.cols(); ++e) {
+      const int had = e < before.cols() ? before(g, e) : 0;
+      moved += std::max(0, after(g, e) - had);
+    }
+  }
+  return moved;
+}
+
+}  // namespace mixnet::plan
