@@ -54,6 +54,20 @@ std::string reason(const PolicyEntry& best, const PolicyEntry& second) {
   return text;
 }
 
+// Fastest first. What is as fast as the fastest to a millionth (sums of rounded picoseconds differ)
+// gives way to the simplest, which comes in first.
+void sort_entries(std::vector<PolicyEntry>& entries) {
+  const auto faster = [](const PolicyEntry& x, const PolicyEntry& y) {
+    return x.time.step < y.time.step;
+  };
+  const int64_t fastest = std::min_element(entries.begin(), entries.end(), faster)->time.step.ps();
+  const auto best = std::find_if(entries.begin(), entries.end(), [&](const PolicyEntry& e) {
+    return e.time.step.ps() <= fastest + fastest / 1'000'000;
+  });
+  std::rotate(entries.begin(), best, best + 1);
+  std::stable_sort(entries.begin() + 1, entries.end(), faster);
+}
+
 }  // namespace
 
 std::string choice_text(const OverlapChoice& choice) {
@@ -85,9 +99,7 @@ std::vector<PolicyRow> overlap_policy(const Deployment& given) {
       row.entries.push_back({choice, predict_layer(d, choice, batch)});
     }
     CHECK(row.entries.size() >= 2, "two transports at least");
-    std::stable_sort(
-        row.entries.begin(), row.entries.end(),
-        [](const PolicyEntry& x, const PolicyEntry& y) { return x.time.step < y.time.step; });
+    sort_entries(row.entries);
     row.why = reason(row.best(), row.runner_up());
     rows.push_back(std::move(row));
   }

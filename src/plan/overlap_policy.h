@@ -8,9 +8,9 @@
 
 // Problem: which transport and which overlap should a deployment use at each batch size?
 //
-// Every choice is predicted and the one with the shortest step wins; equal ones in the order of
-// overlap_choices(), simplest first. Deterministic; O(batches * choices * layers).
-// Source: "Balancing and Beyond" (SIGCOMM 2026), section 5.2: a table per deployment.
+// Every choice is predicted and the one with the shortest step wins; among those that are as short
+// to a millionth, the first of overlap_choices(), the simplest. Deterministic; O(batches * choices
+// * layers). Source: "Balancing and Beyond" (SIGCOMM 2026), section 5.2: a table per deployment.
 namespace mixnet::plan {
 
 struct PolicyEntry {
@@ -20,7 +20,7 @@ struct PolicyEntry {
 
 struct PolicyRow {
   int batch = 0;
-  std::vector<PolicyEntry> entries;  // all choices, fastest step first; at least two
+  std::vector<PolicyEntry> entries;  // all choices, best first, then by step; at least two
   std::string why;                   // one sentence: why the second is slower
 
   const PolicyEntry& best() const { return entries[0]; }

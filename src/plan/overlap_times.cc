@@ -15,9 +15,13 @@ constexpr double kHeaderBytes = 16;        // of a dispatched copy (DeepEP)
 constexpr double kElementsPerScale = 128;  // one float32 scale each
 constexpr double kActivationBytes = 2;
 
-SimTime scaled(SimTime time, double factor) {
-  return SimTime::from_seconds(time.seconds() * factor);
+// Parts are capped here, so that sums over any number of layers stay in the range of SimTime.
+SimTime part_seconds(double seconds) {
+  constexpr double kLongestPart = 100;
+  return SimTime::from_seconds(std::min(seconds, kLongestPart));
 }
+
+SimTime scaled(SimTime time, double factor) { return part_seconds(time.seconds() * factor); }
 
 double memory_rate(const Deployment& d) {
   return d.gpu.hbm_gbytes_per_s * 1e9 * d.memory_efficiency;
@@ -32,7 +36,7 @@ double weight_rate(const Deployment& d) {
 }
 
 SimTime kernel_time(const Deployment& d, double flops, double rate, double bytes) {
-  return SimTime::from_seconds(std::max(flops / rate, bytes / memory_rate(d))) + d.launch;
+  return part_seconds(std::max(flops / rate, bytes / memory_rate(d))) + d.launch;
 }
 
 // A matrix that all tokens pass.
@@ -113,7 +117,7 @@ SimTime network_time(const Deployment& d, Transport transport, const LayerPart& 
                      nic_skew(d, transport) / d.nic_rate.bytes_per_second();
   const double nvlink = part.tokens * copies.nvlink * copy_bytes * share * d.skew.gpu /
                         (d.gpu.nvlink_gbytes_per_s * 1e9 * d.nvlink_efficiency);
-  return SimTime::from_seconds(std::max(nic, nvlink));
+  return part_seconds(std::max(nic, nvlink));
 }
 
 // One direction: half of what is calibrated for both.
@@ -132,7 +136,7 @@ CommunicationTime round_time(const Deployment& d, Transport transport, const Lay
     time.kernel = d.launch + scaled(whole, share * part.tokens / kOverheadTokens);
   } else if (transport == Transport::kDirect) {
     const double packed = copy_bytes * d.model.top_k * part.tokens * share;
-    time.kernel = d.launch + SimTime::from_seconds(packed / memory_rate(d));
+    time.kernel = d.launch + part_seconds(packed / memory_rate(d));
   } else {
     time.kernel = d.launch + scaled(time.network, d.sm_share);
   }

@@ -18,6 +18,8 @@
 // time grows with the copies handled from the calibrated point (core/deployment.h). Beyond, kernels
 // of modes 1 and 2 hold a share of the SMs as long as bytes flow, and mode 0 only packs.
 //
+// No part is longer than 100 s.
+//
 // Measured times replace what they measure; parts are scaled by the ratio that the model gives.
 //
 // Source: "Balancing and Beyond" (SIGCOMM 2026), sections 2.2, 5.1, 5.2.

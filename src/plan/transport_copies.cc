@@ -132,7 +132,7 @@ ExpertSpread expert_spread(const Deployment& d) {
 
 double hit_probability(int experts, int held, int k) {
   double missed = 1;
-  for (int i = 0; i < k; ++i) {
+  for (int i = 0; i < std::min(k, experts); ++i) {
     missed *=
         std::max(0.0, static_cast<double>(experts - held - i)) / static_cast<double>(experts - i);
   }
@@ -246,8 +246,12 @@ CopyCount count_copies(const ExpertSpread& s, std::span<const int> rank_of,
 
 LoadSkew hot_expert_skew(const ExpertSpread& s, double imbalance) {
   check_spread(s);
-  CHECK(s.experts > 1 && imbalance >= 1 && imbalance * s.top_k <= s.experts,
+  // An imbalance of exactly E / k may be a rounding above it.
+  CHECK(imbalance >= 1 && imbalance * s.top_k <= s.experts * (1 + 1e-9),
         "an expert is picked at least as often as the mean and at most once per token");
+  if (s.experts < 2) {
+    return {};
+  }
   // The hot expert is on rank 0; loads in units of the mean expert's.
   const double other = (s.experts - imbalance) / (s.experts - 1);
   const auto ratio = [&](double held) { return (imbalance + (held - 1) * other) / held; };

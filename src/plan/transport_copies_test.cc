@@ -194,6 +194,17 @@ TEST(TransportCopies, HotExpertSkewIsThatOfSampledTokens) {
   EXPECT_GT(expected.nic, expected.host);
 }
 
+TEST(TransportCopies, SkewOfExtremeShapesIsFinite) {
+  for (const ExpertSpread& s : {ExpertSpread{4, 4, 4, 2, 2}, ExpertSpread{1, 1, 1, 8, 8},
+                                ExpertSpread{160, 6, 16, 8, 4}, ExpertSpread{8, 1, 8, 2, 1}}) {
+    const LoadSkew most = hot_expert_skew(s, static_cast<double>(s.experts) / s.top_k);
+    for (const double ratio : {most.gpu, most.nic, most.host, most.host_copies}) {
+      EXPECT_GE(ratio, 1 - 1e-9);
+      EXPECT_LE(ratio, s.experts);
+    }
+  }
+}
+
 TEST(TransportCopies, NoHotExpertIsNoSkew) {
   const LoadSkew even = hot_expert_skew(deepseek(32, 4), 1);
   EXPECT_NEAR(even.gpu, 1, 1e-12);
