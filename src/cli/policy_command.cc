@@ -155,7 +155,7 @@ std::string table_text(const Deployment& d, const std::vector<PolicyRow>& rows, 
   std::string text = table.text();
   text += "\nRunner-up of each batch size:\n";
   for (const PolicyRow& row : rows) {
-    text += report::wrapped(fmt::format("  {}: {}.", row.batch, row.why), 100, 4);
+    text += report::wrapped(fmt::format("{}: {}.", row.batch, row.why), 100, 4);
   }
   return text;
 }
