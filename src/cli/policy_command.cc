@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "report/format.h"
 #include "report/table.h"
 #include "scenario/deployment.h"
+#include "scenario/token_file.h"
 
 namespace mixnet::cli {
 namespace {
@@ -22,6 +24,7 @@ using plan::PolicyRow;
 
 struct PolicyArguments {
   std::string deployment;
+  std::string tokens;  // file; empty: none
   bool all = false;
   bool json = false;
 };
@@ -71,6 +74,67 @@ Json copies_json(const Deployment& d) {
   return list;
 }
 
+// What the routed tokens of a file send, with the deployment's experts in order on its ranks.
+struct CountedTokens {
+  std::size_t tokens = 0;
+  std::vector<plan::CopyCount> copies;  // in the order of kTransports
+  LoadSkew skew;
+};
+
+CountedTokens count_tokens(const Deployment& d, const RoutedTokens& tokens) {
+  const plan::ExpertSpread spread = plan::expert_spread(d);
+  const std::vector<int> ranks = plan::contiguous_ranks(spread);
+  CountedTokens counted;
+  counted.tokens = tokens.tokens();
+  for (const Transport transport : kTransports) {
+    counted.copies.push_back(plan::count_copies(spread, ranks, tokens, transport));
+  }
+  counted.skew = plan::counted_skew(spread, ranks, tokens);
+  return counted;
+}
+
+Json skew_json(const LoadSkew& skew) {
+  return {
+      {"gpu", skew.gpu}, {"nic", skew.nic}, {"host", skew.host}, {"host_copies", skew.host_copies}};
+}
+
+double per_token(int64_t copies, const CountedTokens& counted) {
+  return static_cast<double>(copies) / static_cast<double>(counted.tokens);
+}
+
+Json counted_json(const CountedTokens& counted) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < counted.copies.size(); ++i) {
+    const plan::CopyCount& copies = counted.copies[i];
+    const double share = copies.network == 0 ? 0
+                                             : static_cast<double>(copies.cross_rail) /
+                                                   static_cast<double>(copies.network);
+    list.push_back({{"mode", transport_mode(kTransports[i])},
+                    {"transport", transport_name(kTransports[i])},
+                    {"network", per_token(copies.network, counted)},
+                    {"cross_rail_share", share},
+                    {"nvlink", per_token(copies.nvlink, counted)}});
+  }
+  return {{"tokens", counted.tokens}, {"copies", list}, {"skew", skew_json(counted.skew)}};
+}
+
+// Counted copies beside those of uniform picks.
+std::string counted_text(const Deployment& d, const CountedTokens& counted) {
+  report::Table table(
+      {{"transport", report::Align::kLeft}, {"copies per token"}, {"if picks were uniform"}});
+  for (std::size_t i = 0; i < counted.copies.size(); ++i) {
+    const double uniform = plan::copies_per_token(plan::expert_spread(d), kTransports[i]).network;
+    table.add_row({transport_name(kTransports[i]),
+                   fmt::format("{:.3f}", per_token(counted.copies[i].network, counted)),
+                   fmt::format("{:.3f}", uniform)});
+  }
+  return fmt::format(
+      "\nNetwork copies of {} routed tokens:\n{}Skew: gpu = {:.3f}, nic = {:.3f}, host = {:.3f}, "
+      "host_copies = {:.3f}\n",
+      counted.tokens, table.text(), counted.skew.gpu, counted.skew.nic, counted.skew.host,
+      counted.skew.host_copies);
+}
+
 Json measured_json(const Deployment& d) {
   Json list = Json::array();
   for (const MeasuredLayer& row : d.measured) {
@@ -115,11 +179,7 @@ Json config_json(const Deployment& d) {
           {"launch_us", d.launch.us()},
           {"other_us", d.other.us()},
           {"transport", std::move(transports)},
-          {"skew",
-           {{"gpu", d.skew.gpu},
-            {"nic", d.skew.nic},
-            {"host", d.skew.host},
-            {"host_copies", d.skew.host_copies}}},
+          {"skew", skew_json(d.skew)},
           {"measured", measured_json(d)}};
 }
 
@@ -166,9 +226,21 @@ int run_policy(const PolicyArguments& typed) {
     return report_usage_error(read.error());
   }
   const Deployment deployment = plan::with_resolved_skew(*read);
+  std::optional<CountedTokens> counted;
+  if (!typed.tokens.empty()) {
+    const Result<RoutedTokens> tokens =
+        scenario::read_token_file(typed.tokens, {deployment.ep, deployment.model.experts});
+    if (!tokens) {
+      return report_usage_error(tokens.error());
+    }
+    counted = count_tokens(deployment, *tokens);
+  }
   const std::vector<PolicyRow> rows = plan::overlap_policy(deployment);
   if (!typed.json) {
     print_text(table_text(deployment, rows, typed.all));
+    if (counted.has_value()) {
+      print_text(counted_text(deployment, *counted));
+    }
     return kExitOk;
   }
   Json object;
@@ -177,6 +249,9 @@ int run_policy(const PolicyArguments& typed) {
     object["rows"].push_back(row_json(row, deployment.phase));
   }
   object["copies"] = copies_json(deployment);
+  if (counted.has_value()) {
+    object["counted"] = counted_json(*counted);
+  }
   object["config"] = config_json(deployment);
   object["version"] = MIXNET_VERSION;
   print_json(object);
@@ -191,6 +266,8 @@ void add_policy_command(CLI::App& app, Outcome& outcome) {
       "policy", "choose transport mode and overlap of expert parallelism for each batch size");
   command->add_option("DEPLOYMENT", typed->deployment, "deployment file, .toml (docs/overlap.md)")
       ->required();
+  command->add_option("--tokens", typed->tokens,
+                      "routed tokens, a line each: rank, expert, expert, ...; count their copies");
   command->add_flag("--all", typed->all, "list every choice of each batch size, best first");
   command->add_flag("--json", typed->json, "print one JSON object instead of a table");
   command->footer("Example: mixnet policy examples/deployment-deepseek-h20.toml");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/deployment.h"
+#include "core/routed_tokens.h"
 #include "core/transport.h"
 
 // Problem: how many copies of a token does expert-parallel dispatch put on the network, and where?
@@ -88,15 +89,6 @@ double copies_per_rank(const ExpertSpread& spread);
 double bytes_per_nic(const ExpertSpread& spread, const CopiesPerToken& copies, int64_t tokens,
                      double bytes_per_copy);
 
-// Tokens and the experts that they picked.
-struct RoutedTokens {
-  int top_k = 0;
-  std::vector<int> source;   // [token]: its rank
-  std::vector<int> experts;  // [token * top_k + slot]; outside 0 .. E-1: the slot sends nothing
-
-  std::size_t tokens() const { return source.size(); }
-};
-
 // Counted, in copies; a token that picks an expert twice sends two copies in modes without
 // de-redundancy.
 struct CopyCount {
@@ -112,7 +104,7 @@ struct CopyCount {
 std::vector<int> contiguous_ranks(const ExpertSpread& spread);
 
 // Counts the copies of `tokens`, with every expert on its rank. rank_of: [E], ranks below R. Source
-// ranks are below R. O(tokens * k * (1 + log k)).
+// ranks are below R; an expert outside 0 .. E-1 sends nothing. O(tokens * k * (1 + log k)).
 CopyCount count_copies(const ExpertSpread& spread, std::span<const int> rank_of,
                        const RoutedTokens& tokens, Transport transport);
 

@@ -110,6 +110,22 @@ TEST_F(PolicyCommand, MeasuredTimesChangeTheRows) {
   EXPECT_LT(layer("computed.toml"), 1000);
 }
 
+TEST_F(PolicyCommand, RoutedTokensAreCounted) {
+  // Two tokens on rank 0: experts 64 .. 127 are on the second host, eight to a rank.
+  directory_.write("tokens.csv", "0, 64, 72, 0\n0, 64, 128, -1\n");
+  const std::string arguments = example("deepseek-h20") + " --tokens tokens.csv";
+  const json counted = json::parse(run(arguments + " --json").output)["counted"];
+  EXPECT_EQ(counted["tokens"], 2);
+  EXPECT_DOUBLE_EQ(counted["copies"][0]["network"].get<double>(), 2);    // mode 1: 2 + 2
+  EXPECT_DOUBLE_EQ(counted["copies"][2]["network"].get<double>(), 1.5);  // mode 2: 1 + 2
+  EXPECT_GT(counted["skew"]["gpu"].get<double>(), 1);
+  EXPECT_THAT(run(arguments).output, HasSubstr("Network copies of 2 routed tokens"));
+  directory_.write("tokens.csv", "0, 64\n32, 64\n");
+  const ProgramRun wrong = run(arguments);
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.errors, HasSubstr("tokens.csv:2"));
+}
+
 TEST_F(PolicyCommand, WrongInputEndsWithUsage) {
   directory_.write("bad.toml", "[model]\nname = 'deepseek-r1'\n[cluster]\ngpu = 'h21'\n");
   const ProgramRun bad = run("bad.toml --json");
