@@ -32,17 +32,16 @@ Status check_current(const PlaceProblem& problem, std::size_t slots) {
   std::vector<bool> seen(problem.loads.size(), false);
   for (const int e : problem.current) {
     if (e < 0 || static_cast<std::size_t>(e) >= seen.size()) {
-      return Error{fmt::format("the placement in use names expert {}, and there are {}", e,
-                               seen.size()),
-                   ""};
+      return Error{
+          fmt::format("the placement in use names expert {}, and there are {}", e, seen.size()),
+          ""};
     }
     seen[static_cast<std::size_t>(e)] = true;
   }
   const auto missing = std::find(seen.begin(), seen.end(), false);
   if (missing != seen.end()) {
-    return Error{fmt::format("the placement in use has no slot of expert {}",
-                             missing - seen.begin()),
-                 ""};
+    return Error{
+        fmt::format("the placement in use has no slot of expert {}", missing - seen.begin()), ""};
   }
   return {};
 }
@@ -89,9 +88,9 @@ std::optional<std::vector<int>> eplb_map(const PlaceCluster& cluster, const Plac
   }
   Matrix<int64_t> weight(1, problem.loads.size());
   std::copy(problem.loads.begin(), problem.loads.end(), weight.row(0).begin());
-  const Result<EplbPlan> plan = rebalance_experts(
-      weight, static_cast<int>(cluster.slots()), problem.groups,
-      static_cast<int>(cluster.hosts()), static_cast<int>(cluster.gpus()));
+  const Result<EplbPlan> plan =
+      rebalance_experts(weight, static_cast<int>(cluster.slots()), problem.groups,
+                        static_cast<int>(cluster.hosts()), static_cast<int>(cluster.gpus()));
   if (!plan) {
     return std::nullopt;
   }
@@ -151,9 +150,7 @@ class Planner {
     return static_cast<std::size_t>(least);
   }
 
-  double target() const {
-    return std::max(bound_, least_nic()) * (1 + kCloseEnough);
-  }
+  double target() const { return std::max(bound_, least_nic()) * (1 + kCloseEnough); }
   // What NICs cannot fall below where sources are even is not known in closed form: none.
   double least_nic() const { return 0; }
 

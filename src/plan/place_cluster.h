@@ -21,11 +21,11 @@ HostShape one_nic_per_gpu(int gpus);
 // slots after those of GPU g - 1. A GPU with 0 slots takes no expert (a failed rank) but still
 // sends.
 struct PlaceCluster {
-  std::vector<int> gpu_slots;     // [D]
-  std::vector<int> gpu_host;      // [D], from 0, non-decreasing
-  std::vector<int> gpu_nic;       // [D], NIC of the cluster, 0 to M - 1
-  std::vector<int> nic_host;      // [M]
-  std::vector<double> nic_rate;   // [M], bits per second
+  std::vector<int> gpu_slots;    // [D]
+  std::vector<int> gpu_host;     // [D], from 0, non-decreasing
+  std::vector<int> gpu_nic;      // [D], NIC of the cluster, 0 to M - 1
+  std::vector<int> nic_host;     // [M]
+  std::vector<double> nic_rate;  // [M], bits per second
 
   std::size_t gpus() const { return gpu_slots.size(); }
   std::size_t nics() const { return nic_host.size(); }

@@ -143,8 +143,7 @@ Matrix<double> tokens_by_gpu(const PlaceCluster& cluster, const PlaceProblem& pr
   Matrix<double> tokens(cluster.gpus(), problem.loads.size());
   for (std::size_t g = 0; g < tokens.rows(); ++g) {
     for (std::size_t e = 0; e < tokens.cols(); ++e) {
-      tokens(g, e) =
-          static_cast<double>(problem.loads[e]) / static_cast<double>(cluster.gpus());
+      tokens(g, e) = static_cast<double>(problem.loads[e]) / static_cast<double>(cluster.gpus());
     }
   }
   return tokens;

@@ -12,11 +12,11 @@ namespace mixnet::plan {
 
 struct ScaledProblem {
   PlaceModel model;
-  std::vector<int> original;  // [E]: number of the expert in the problem
+  std::vector<int> original;    // [E]: number of the expert in the problem
   std::vector<int> renumbered;  // [E]: the inverse
-  double unit = 1;            // tokens of a mean GPU load; 1 if there are none
+  double unit = 1;              // tokens of a mean GPU load; 1 if there are none
   bool sources_known = false;
-  std::string note;           // why groups are not kept together; empty if they are or need not be
+  std::string note;  // why groups are not kept together; empty if they are or need not be
 };
 
 // The problem is valid. Homes are set if it has groups and they divide over the hosts: groups go

@@ -62,8 +62,7 @@ void PlaceState::charge(std::size_t gpu, std::size_t expert, double sign) {
   const std::size_t host = m.host_of[gpu];
   const std::size_t nic = m.nic_of[gpu];
   const double part = sign / copies_[expert];
-  value_[m.gpus() + nic] +=
-      (m.load[expert] - m.from_host(host, expert)) * part * m.nic_factor[nic];
+  value_[m.gpus() + nic] += (m.load[expert] - m.from_host(host, expert)) * part * m.nic_factor[nic];
   double* const send = value_.data() + m.gpus() + m.nics();
   for (std::size_t k = m.first_nic[host]; k < m.first_nic[host + 1]; ++k) {
     send[k] -= m.from_nic(k, expert) * part * m.nic_factor[k];

@@ -12,19 +12,19 @@ namespace mixnet::plan {
 
 // What a search does not change. Loads are scaled to a mean GPU load of 1.
 struct PlaceModel {
-  std::vector<double> load;           // [E], descending
-  std::vector<std::size_t> host_of;   // [D]
-  std::vector<std::size_t> nic_of;    // [D]
-  std::vector<std::size_t> start;     // [D + 1]: first slot of a GPU
+  std::vector<double> load;            // [E], descending
+  std::vector<std::size_t> host_of;    // [D]
+  std::vector<std::size_t> nic_of;     // [D]
+  std::vector<std::size_t> start;      // [D + 1]: first slot of a GPU
   std::vector<std::size_t> first_nic;  // [N + 1]: NICs of a host
-  std::vector<int> repeats;           // [D]: how often a GPU must hold every expert, floor(S / E)
-  std::vector<int> most_copies;       // [E]: slots that an expert can use
-  std::vector<int> home;              // [E]: the host it must stay on, or -1
-  Matrix<double> from_host;           // [N, E]: load of an expert that starts on a host
-  Matrix<double> from_nic;            // [M, E]: ... behind a NIC
-  std::vector<double> nic_factor;     // [M]: amount to objective; all 0 with one host
-  double gpu_factor = 1;              // the same for GPU loads
-  double gpu_cap = 0;                 // GPU loads do not rise above this
+  std::vector<int> repeats;            // [D]: how often a GPU must hold every expert, floor(S / E)
+  std::vector<int> most_copies;        // [E]: slots that an expert can use
+  std::vector<int> home;               // [E]: the host it must stay on, or -1
+  Matrix<double> from_host;            // [N, E]: load of an expert that starts on a host
+  Matrix<double> from_nic;             // [M, E]: ... behind a NIC
+  std::vector<double> nic_factor;      // [M]: amount to objective; all 0 with one host
+  double gpu_factor = 1;               // the same for GPU loads
+  double gpu_cap = 0;                  // GPU loads do not rise above this
 
   std::size_t experts() const { return load.size(); }
   std::size_t gpus() const { return host_of.size(); }
@@ -69,7 +69,8 @@ class PlaceState {
   // Gives a slot to another expert. Allowed if the old one keeps a slot and both GPU rules hold.
   bool can_replace(std::size_t slot, int expert) const;
   void replace(std::size_t slot, int expert);
-  // Largest value of the GPUs that an allowed replacement changes, after it; infinite above the cap.
+  // Largest value of the GPUs that an allowed replacement changes, after it; infinite above the
+  // cap.
   double replace_gpu_peak(std::size_t slot, int expert) const;
 
   // All that two GPUs of equally many slots hold, exchanged; allowed within homes.
@@ -88,13 +89,13 @@ class PlaceState {
   void charge_everywhere(std::size_t expert, double sign);
 
   const PlaceModel* model_;
-  std::vector<int> expert_of_;        // [P]
-  std::vector<std::size_t> gpu_of_;   // [P]
-  std::vector<int> copies_;           // [E]
-  std::vector<double> piece_;         // [E]: load of one slot
-  Matrix<int16_t> on_;                // [D, E]
-  std::vector<double> value_;         // GPU loads unscaled, NICs scaled
-  std::vector<double> send_base_;     // [M]: scaled, if nothing were local
+  std::vector<int> expert_of_;       // [P]
+  std::vector<std::size_t> gpu_of_;  // [P]
+  std::vector<int> copies_;          // [E]
+  std::vector<double> piece_;        // [E]: load of one slot
+  Matrix<int16_t> on_;               // [D, E]
+  std::vector<double> value_;        // GPU loads unscaled, NICs scaled
+  std::vector<double> send_base_;    // [M]: scaled, if nothing were local
 };
 
 }  // namespace mixnet::plan
