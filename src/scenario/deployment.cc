@@ -98,9 +98,9 @@ class DeploymentReader {
   }
 
   const toml::table& section(std::string_view name) const {
-    static const toml::table kEmpty;
+    static const toml::table empty;
     const toml::table* table = root_.get_as<toml::table>(name);
-    return table == nullptr ? kEmpty : *table;
+    return table == nullptr ? empty : *table;
   }
 
   void read_model() {
