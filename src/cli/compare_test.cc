@@ -52,6 +52,23 @@ INSTANTIATE_TEST_SUITE_P(Small, Example,
                          testing::Values("prototype-32gpu", "mixtral-8x7b-256gpu",
                                          "mixtral-8x7b-128gpu-measured"));
 
+TEST(Compare, PlacedExpertsShortenWhatTheyShould) {
+  const Comparison c = run("olmoe-placement-64gpu");
+  EXPECT_LT(fabric(c, "joint").iteration, fabric(c, "nic-aware").iteration);
+  EXPECT_LT(fabric(c, "nic-aware").iteration, fabric(c, "fixed").iteration);
+  EXPECT_LT(fabric(c, "fat-tree-nic-aware").iteration, fabric(c, "fat-tree").iteration);
+  EXPECT_LT(fabric(c, "eplb").placement.imbalance, fabric(c, "fixed").placement.imbalance);
+  EXPECT_EQ(fabric(c, "fixed").placement.moved, 0);
+  EXPECT_GT(fabric(c, "joint").placement.moved_bytes.count(), 0);
+  EXPECT_EQ(fabric(c, "joint-every-2").placement.plans, 2 * fabric(c, "joint").placement.plans);
+  for (const FabricResult& f : c.fabrics) {
+    EXPECT_GE(f.iteration, c.bound) << f.name;
+  }
+  const nlohmann::ordered_json config;
+  EXPECT_EQ(report::json_text(report::comparison_json(c, config, "1")),
+            report::json_text(report::comparison_json(run("olmoe-placement-64gpu"), config, "1")));
+}
+
 TEST(Compare, EqualScenariosGiveEqualBytes) {
   const nlohmann::ordered_json config;
   EXPECT_EQ(report::json_text(report::comparison_json(run("prototype-32gpu"), config, "1")),

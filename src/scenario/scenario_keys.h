@@ -108,6 +108,8 @@ inline constexpr KeySpec kFabricKeys[] = {
     {"label", "\"mixnet-never\""},
     {"oversubscription", "3"},
     {"switch_radix", "64"},
+    {"placement", "\"nic-aware\""},
+    {"placement_every", "200"},
 };
 
 inline constexpr KeySpec kFailureKeys[] = {
