@@ -83,6 +83,10 @@ Result<std::vector<int>> nic_aware(const Study& study, const DemandMatrix& sent,
   const int ranks = study.parallelism.ep;
   const int in_server = std::min(ranks, ranks_per_server(study));
   plan::HostShape shape = plan::one_nic_per_gpu(in_server);
+  if (study.network.nics == NicUse::kPooled) {
+    std::fill(shape.nic_of_gpu.begin(), shape.nic_of_gpu.end(), 0);
+    shape.nic_rate.resize(1);
+  }
   for (BitRate& rate : shape.nic_rate) {
     rate = study.cluster.nic_rate;
   }

@@ -412,9 +412,13 @@ JointPlan place_and_wire(const JointProblem& problem, const std::vector<std::vec
 double any_placement_bound(const JointProblem& problem, const std::vector<int>& slot_expert) {
   const std::vector<int> copies = copies_of(problem, slot_expert);
   double remote = 0;
+  double hottest = 0;  // what the copy that receives most takes from other servers
   double nics = 0;
+  double most_nics = 0;  // of one server
   for (std::size_t s = 0; s < problem.servers(); ++s) {
-    nics += problem.alpha.of(s) + problem.eps.of(s);
+    const double here = problem.alpha.of(s) + problem.eps.of(s);
+    nics += here;
+    most_nics = std::max(most_nics, here);
   }
   for (std::size_t expert = 0; expert < copies.size(); ++expert) {
     double total = 0;
@@ -425,9 +429,12 @@ double any_placement_bound(const JointProblem& problem, const std::vector<int>& 
     }
     // Copies may share a server, so each stands where most is.
     const double most = *std::max_element(local.begin(), local.end());
-    remote += copies[expert] > 0 ? total - most : 0;
+    if (copies[expert] > 0) {
+      remote += total - most;
+      hottest = std::max(hottest, (total - most) / copies[expert]);
+    }
   }
-  return nics > 0 ? remote / nics : 0;
+  return nics > 0 ? std::max(remote / nics, hottest / most_nics) : 0;
 }
 
 }  // namespace mixnet::plan

@@ -66,8 +66,8 @@ JointPlan place_and_wire(const JointProblem& problem, const std::vector<std::vec
                          const JointBudget& budget = {});
 
 // No placement with these numbers of copies and no wiring completes earlier: tokens stay local at
-// best where a copy stands on the server with most tokens for it, and what is left divides over
-// all NICs of the region.
+// best where a copy stands on the server with most tokens for it; what is left divides over all
+// NICs of the region, and what one copy receives over those of one server.
 double any_placement_bound(const JointProblem& problem, const std::vector<int>& slot_expert);
 
 }  // namespace mixnet::plan
