@@ -16,8 +16,8 @@ namespace mixnet::cli {
 // every step since the last one that was asked for.
 sim::PredictPolicy prediction_policy(const FabricSpec& spec, const Study& study);
 
-// How predictors of runs are set up. Fits end earlier than those of `mixnet predict`: a dozen times
-// cheaper with 256 experts for a load error that is 1 % larger (docs/prediction.md).
+// How predictors of runs are set up. Fits end earlier than those of `mixnet predict`: six times
+// cheaper with 256 experts, for load errors that are at most 1.2 % larger (docs/prediction.md).
 plan::PredictorOptions run_predictor_options(int layers, int experts);
 
 // Twice what Copilot fits; an exponential average has 0.1 % of its weight before that.
