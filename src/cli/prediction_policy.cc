@@ -27,10 +27,10 @@ class StagePredictor {
             static_cast<double>(study.parallelism.tokens_per_micro_batch()) * study.model.top_k),
         steps_kept_(study.routing.per_micro_batch ? study.parallelism.micro_batches : 1),
         last_(layers_.size(), DemandMatrix(row_sums_.size(), experts_)) {
-    plan::PredictorOptions options;
-    options.layers = static_cast<int>(layers_.size());
-    options.experts = study.model.experts;
-    predictor_ = plan::make_predictor(predictor_name(spec.mixnet.predictor), options).value();
+    predictor_ = plan::make_predictor(
+                     predictor_name(spec.mixnet.predictor),
+                     run_predictor_options(static_cast<int>(layers_.size()), study.model.experts))
+                     .value();
   }
 
   DemandMatrix demand(const sim::PredictionRequest& request) {
@@ -99,6 +99,16 @@ class StagePredictor {
 };
 
 }  // namespace
+
+plan::PredictorOptions run_predictor_options(int layers, int experts) {
+  plan::PredictorOptions options;
+  options.layers = layers;
+  options.experts = experts;
+  options.fit.gap_tolerance = 1e-2;
+  options.fit.floor = 1e-3;
+  options.fit.most_steps = 200;
+  return options;
+}
 
 sim::PredictPolicy prediction_policy(const FabricSpec& spec, const Study& study) {
   if (spec.mixnet.dispatch != DispatchMode::kPredict ||

@@ -104,10 +104,8 @@ class PredictionPolicy : public testing::TestWithParam<std::pair<Predictor, cons
 
   // The predictor on its own, fed with steps from `first` on, asked for one layer of `step`.
   DemandMatrix expected(int64_t first, int64_t step, int64_t layer) const {
-    plan::PredictorOptions options;
-    options.layers = 2;
-    options.experts = kExperts;
-    const auto predictor = plan::make_predictor(GetParam().second, options).value();
+    const auto predictor =
+        plan::make_predictor(GetParam().second, run_predictor_options(2, kExperts)).value();
     const int64_t stage = layer / 2 * 2;
     for (int64_t s = first; s < step; ++s) {
       predictor->observe(loads_of(trace_.view(), s, stage, 2));
