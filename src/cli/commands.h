@@ -13,6 +13,7 @@ void add_cost_command(CLI::App& app, Outcome& outcome);
 void add_failures_command(CLI::App& app, Outcome& outcome);
 void add_flows_command(CLI::App& app, Outcome& outcome);
 void add_ocs_command(CLI::App& app, Outcome& outcome);
+void add_recover_command(CLI::App& app, Outcome& outcome);
 void add_sweep_command(CLI::App& app, Outcome& outcome);
 void add_policy_command(CLI::App& app, Outcome& outcome);
 void add_predict_command(CLI::App& app, Outcome& outcome);

@@ -82,8 +82,8 @@ TEST(StepSwap, TakesTheSwapsOfThePlainRuleWithManySlots) {
   }
 }
 
-// The least largest load of any two exchanges of one pair, in any order, each of which pays.
-int64_t best_of_two(const StepCase& step, int swaps, int64_t threshold) {
+// The least largest load after at most so many exchanges of a pair, whatever each gains.
+int64_t best_of_swaps(const StepCase& step, int swaps) {
   int64_t best = heaviest(step, step.tokens);
   if (swaps == 0) {
     return best;
@@ -94,7 +94,7 @@ int64_t best_of_two(const StepCase& step, int swaps, int64_t threshold) {
       std::swap(next.expert[i], next.expert[j]);
       std::swap(next.tokens[i], next.tokens[j]);
       if (duplicates(next, next.expert) == 0) {
-        best = std::min(best, best_of_two(next, swaps - 1, threshold));
+        best = std::min(best, best_of_swaps(next, swaps - 1));
       }
     }
   }
@@ -118,7 +118,7 @@ TEST(StepSwap, TwoSwapsOfAPairComeCloseToTheBestTwo) {
     StepBalancer two(shape, {1, 2});
     const int64_t after_one = balance(one, step).heaviest_after;
     const int64_t after_two = balance(two, step).heaviest_after;
-    const int64_t best = best_of_two(step, 2, 1);
+    const int64_t best = best_of_swaps(step, 2);
     EXPECT_LE(after_two, after_one);
     EXPECT_GE(after_two, best);
     optimal += after_two == best ? 1 : 0;
