@@ -14,6 +14,7 @@ void add_failures_command(CLI::App& app, Outcome& outcome);
 void add_flows_command(CLI::App& app, Outcome& outcome);
 void add_ocs_command(CLI::App& app, Outcome& outcome);
 void add_sweep_command(CLI::App& app, Outcome& outcome);
+void add_place_command(CLI::App& app, Outcome& outcome);
 void add_predict_command(CLI::App& app, Outcome& outcome);
 void add_trace_command(CLI::App& app, Outcome& outcome);
 void add_wire_command(CLI::App& app, Outcome& outcome);

@@ -19,7 +19,8 @@
 //                of the NIC, relative to the same with every expert spread evenly over all GPUs.
 //   NIC send     the same for the tokens of the GPUs behind a NIC that leave for other hosts.
 // One token copy travels per destination expert (transport modes 0 and 1); combine is the same
-// with both directions exchanged. Where sources are not known, every GPU sends as much as any other.
+// with both directions exchanged. Where sources are not known, every GPU sends as much as any
+// other.
 //
 // Objective. Minimise max(GPU load, w * NIC send, w * NIC receive), then the NICs alone within the
 // GPU load that was reached. Constraints: no expert twice on a GPU of S <= E slots (of more, every
@@ -35,7 +36,8 @@
 // passes; counts as part of the search, the two constraints and the bound are ours.
 //
 // With a placement in use, the search starts from it, and every expert that a GPU has to load costs
-// `move_cost` of the objective: without an improvement nothing moves.
+// `move_cost` of the objective: without an improvement nothing moves. As EPLB's answer leaves moves
+// out of account, its load is no constraint then; `above_eplb` still says how they compare.
 //
 // Deterministic, and independent of the numbering of experts whose loads differ.
 namespace mixnet::plan {
@@ -63,18 +65,19 @@ struct PlaceProblem {
 inline constexpr int64_t kDefaultPlaceWork = 2'500'000;
 
 struct PlaceOptions {
-  double nic_weight = 1;    // w, >= 0
-  double move_cost = 1e-3;  // what one expert to be loaded must gain, as a part of the mean GPU load
+  double nic_weight = 1;  // w, >= 0
+  double move_cost =
+      1e-3;  // what one expert to be loaded must gain, as a part of the mean GPU load
   int64_t work = kDefaultPlaceWork;  // 0: greedy, improved only as far as EPLB's load demands
 };
 
 struct PlacementScore {
-  double gpu = 1;  // ratios as defined above; 1 if there is nothing to carry
+  double gpu = 1;       // ratios as defined above; 1 if there is nothing to carry
   double nic_send = 0;  // 0 with one host
   double nic_receive = 0;
-  int duplicates = 0;             // slots that repeat an expert of their GPU without need
-  std::vector<double> gpu_load;   // [D], tokens
-  std::vector<double> nic_sent;   // [M], tokens
+  int duplicates = 0;            // slots that repeat an expert of their GPU without need
+  std::vector<double> gpu_load;  // [D], tokens
+  std::vector<double> nic_sent;  // [M], tokens
   std::vector<double> nic_received;
 };
 
@@ -83,15 +86,15 @@ struct LayerPlacement {
   Matrix<int> log2phy;       // [E, most slots of an expert], ascending, padded with -1
   std::vector<int> logcnt;   // [E]
   PlacementScore score;
-  double bound = 1;      // no placement that obeys the first constraint has a smaller score.gpu
-  int moved = 0;         // experts that GPUs must load, relative to `current`
-  double eplb_gpu = 0;   // EPLB's GPU load, 0 where it does not apply
+  double bound = 1;     // no placement that obeys the first constraint has a smaller score.gpu
+  int moved = 0;        // experts that GPUs must load, relative to `current`
+  double eplb_gpu = 0;  // EPLB's GPU load, 0 where it does not apply
   bool above_eplb = false;
   std::string note;  // what was asked for and could not be done; empty if nothing
 };
 
-// Errors, with what to change: no experts, a negative load, P < E, `sources` or `current` of another
-// shape, an expert of `current` that does not exist or is missing.
+// Errors, with what to change: no experts, a negative load, P < E, `sources` or `current` of
+// another shape, an expert of `current` that does not exist or is missing.
 Result<LayerPlacement> place_layer(const PlaceCluster& cluster, const PlaceProblem& problem,
                                    const PlaceOptions& options);
 

@@ -82,9 +82,8 @@ class Reach {
         choices.push_back({now, std::max(small - now, kSlack)});
       }
     }
-    std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
-      return a.big * b.cost > b.big * a.cost;
-    });
+    std::sort(choices.begin(), choices.end(),
+              [](const Choice& a, const Choice& b) { return a.big * b.cost > b.big * a.cost; });
     for (const Choice& c : choices) {
       const double part = std::clamp(spare / c.cost, 0.0, 1.0);
       big -= c.big * part;

@@ -16,11 +16,11 @@
 namespace mixnet::plan {
 
 struct BoundInput {
-  std::vector<double> loads;  // [E], descending
-  std::size_t slots = 0;      // P
-  std::size_t gpus = 0;       // D, those with slots
+  std::vector<double> loads;    // [E], descending
+  std::size_t slots = 0;        // P
+  std::size_t gpus = 0;         // D, those with slots
   std::size_t least_slots = 0;  // S
-  bool duplicates = false;    // placements may repeat an expert on a GPU
+  bool duplicates = false;      // placements may repeat an expert on a GPU
 };
 
 // In the unit of loads. O(E log E log(1 / precision)), O(E) if the mean is within reach.

@@ -35,9 +35,8 @@ Result<PlaceCluster> even_cluster(int gpus, int hosts, int slots, const HostShap
     return Error{"GPUs, hosts and slots are counts of 1 or more", ""};
   }
   if (hosts > gpus) {
-    return Error{fmt::format("{} GPUs do not fill {} hosts: give at most {} hosts", gpus, hosts,
-                             gpus),
-                 ""};
+    return Error{
+        fmt::format("{} GPUs do not fill {} hosts: give at most {} hosts", gpus, hosts, gpus), ""};
   }
   if (slots < gpus) {
     return Error{fmt::format("{} slots leave some of {} GPUs without an expert: give at least {} "

@@ -3,16 +3,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/host_shape.h"
 #include "core/result.h"
-#include "core/units.h"
 
 namespace mixnet::plan {
-
-// NICs of one host. GPU i of it uses NIC nic_of_gpu[i].
-struct HostShape {
-  std::vector<int> nic_of_gpu;
-  std::vector<BitRate> nic_rate;  // of every NIC, > 0
-};
 
 // One NIC per GPU, all of one rate.
 HostShape one_nic_per_gpu(int gpus);
@@ -21,11 +15,11 @@ HostShape one_nic_per_gpu(int gpus);
 // slots after those of GPU g - 1. A GPU with 0 slots takes no expert (a failed rank) but still
 // sends.
 struct PlaceCluster {
-  std::vector<int> gpu_slots;     // [D]
-  std::vector<int> gpu_host;      // [D], from 0, non-decreasing
-  std::vector<int> gpu_nic;       // [D], NIC of the cluster, 0 to M - 1
-  std::vector<int> nic_host;      // [M]
-  std::vector<double> nic_rate;   // [M], bits per second
+  std::vector<int> gpu_slots;    // [D]
+  std::vector<int> gpu_host;     // [D], from 0, non-decreasing
+  std::vector<int> gpu_nic;      // [D], NIC of the cluster, 0 to M - 1
+  std::vector<int> nic_host;     // [M]
+  std::vector<double> nic_rate;  // [M], bits per second
 
   std::size_t gpus() const { return gpu_slots.size(); }
   std::size_t nics() const { return nic_host.size(); }

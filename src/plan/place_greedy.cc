@@ -122,8 +122,7 @@ class Greedy {
       if (!may_take(g, e)) {
         continue;
       }
-      const double cost =
-          load_[g] - (local_ ? m_.from_host(m_.host_of[g], e) / copies : 0.0);
+      const double cost = load_[g] - (local_ ? m_.from_host(m_.host_of[g], e) / copies : 0.0);
       const bool lighter_nic = best < m_.gpus() && cost == best_cost && !nic_load_.empty() &&
                                nic_load_[m_.nic_of[g]] < nic_load_[m_.nic_of[best]];
       if (cost < best_cost || lighter_nic) {

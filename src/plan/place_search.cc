@@ -73,9 +73,8 @@ struct Swap {
 
 // The slots of two GPUs, each pair looked at only if the focus falls and the other GPU stays below
 // the best peak so far.
-void best_swap_of(const PlaceState& state,
-                  const std::vector<double>& contributes, std::pair<std::size_t, std::size_t> gpus,
-                  Swap& best) {
+void best_swap_of(const PlaceState& state, const std::vector<double>& contributes,
+                  std::pair<std::size_t, std::size_t> gpus, Swap& best) {
   const PlaceModel& m = state.model();
   const double room =
       m.gpu_factor > 0 ? best.peak / m.gpu_factor - state.gpu_load(gpus.second) : kNever;
@@ -107,8 +106,8 @@ bool improve_by_swap(PlaceState& state, const Focus& focus, Effort& effort) {
   const double limit = best.peak;
   for (const std::size_t a : focus.inside) {
     for (const std::size_t b : focus.outside) {
-      const auto pairs = static_cast<int64_t>((m.start[a + 1] - m.start[a]) *
-                                              (m.start[b + 1] - m.start[b]));
+      const auto pairs =
+          static_cast<int64_t>((m.start[a + 1] - m.start[a]) * (m.start[b + 1] - m.start[b]));
       if (!effort.spend(pairs * (m.networked() ? kNetworkPairSteps / 4 : kPairSteps))) {
         break;
       }
@@ -286,7 +285,7 @@ void PlaceSearch::improve(PlaceState& state, double target, Effort& effort) {
     descend(trial, target, effort);
     const double cost = moves_.cost(trial);
     const bool better = counted ? cost < best_cost - kGain : cost <= best_cost;
-    if (better && !trial.breaks_cap(state)) {
+    if (better) {
       state = std::move(trial);
       best_cost = cost;
     }
@@ -321,7 +320,8 @@ void exchange_hosts(PlaceState& state, Effort& effort) {
         };
         exchange();
         const double now = state.nic_worst();
-        if (now < worst - kGain || (now < worst + kGain && sum_of_squares(state) < squares - kGain)) {
+        if (now < worst - kGain ||
+            (now < worst + kGain && sum_of_squares(state) < squares - kGain)) {
           again = true;
         } else {
           exchange();

@@ -26,7 +26,7 @@ struct Effort {
 
 // The placement in use, and what every expert that a GPU must load costs.
 struct MoveCost {
-  Matrix<int> on;     // [D, E]; empty if there is none
+  Matrix<int> on;  // [D, E]; empty if there is none
   double each = 0;
 
   int moved(const PlaceState& state) const;

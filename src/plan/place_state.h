@@ -12,19 +12,20 @@ namespace mixnet::plan {
 
 // What a search does not change. Loads are scaled to a mean GPU load of 1.
 struct PlaceModel {
-  std::vector<double> load;           // [E], descending
-  std::vector<std::size_t> host_of;   // [D]
-  std::vector<std::size_t> nic_of;    // [D]
-  std::vector<std::size_t> start;     // [D + 1]: first slot of a GPU
+  std::vector<double> load;            // [E], descending
+  std::vector<std::size_t> host_of;    // [D]
+  std::vector<std::size_t> nic_of;     // [D]
+  std::vector<std::size_t> start;      // [D + 1]: first slot of a GPU
   std::vector<std::size_t> first_nic;  // [N + 1]: NICs of a host
-  std::vector<int> repeats;           // [D]: how often a GPU must hold every expert, floor(S / E)
-  std::vector<int> most_copies;       // [E]: slots that an expert can use
-  std::vector<int> home;              // [E]: the host it must stay on, or -1
-  Matrix<double> from_host;           // [N, E]: load of an expert that starts on a host
-  Matrix<double> from_nic;            // [M, E]: ... behind a NIC
-  std::vector<double> nic_factor;     // [M]: amount to objective; all 0 with one host
-  double gpu_factor = 1;              // the same for GPU loads
-  double gpu_cap = 0;                 // GPU loads do not rise above this
+  std::vector<int> repeats;            // [D]: how often a GPU must hold every expert, floor(S / E)
+  std::vector<int> most_copies;        // [E]: slots that an expert can use
+  std::vector<int> home;               // [E]: the host it must stay on, or -1
+  Matrix<double> from_host;            // [N, E]: load of an expert that starts on a host
+  Matrix<double> from_nic;             // [M, E]: ... behind a NIC
+  std::vector<double> nic_factor;      // [M]: amount to objective; all 0 with one host
+  double gpu_factor = 1;               // the same for GPU loads
+  // A GPU load above this counts for more than any other load, so that it is lowered first.
+  double gpu_cap = 0;
 
   std::size_t experts() const { return load.size(); }
   std::size_t gpus() const { return host_of.size(); }
@@ -62,14 +63,14 @@ class PlaceState {
   bool can_give(std::size_t gpu, int expert) const;
 
   // Largest value of the resources that a swap of two slots' experts changes, after it; infinite if
-  // it is not allowed or lifts a GPU above the cap.
+  // it is not allowed.
   double swap_peak(std::size_t slot_a, std::size_t slot_b) const;
   void swap(std::size_t slot_a, std::size_t slot_b);
 
   // Gives a slot to another expert. Allowed if the old one keeps a slot and both GPU rules hold.
   bool can_replace(std::size_t slot, int expert) const;
   void replace(std::size_t slot, int expert);
-  // Largest value of the GPUs that an allowed replacement changes, after it; infinite above the cap.
+  // Largest value of the GPUs that an allowed replacement changes, after it.
   double replace_gpu_peak(std::size_t slot, int expert) const;
 
   // All that two GPUs of equally many slots hold, exchanged; allowed within homes.
@@ -78,23 +79,21 @@ class PlaceState {
 
   // Sums again what increments have rounded.
   void rebuild();
-  // Is any GPU above the cap that was not above it in `before`?
-  bool breaks_cap(const PlaceState& before) const;
 
  private:
-  double cap_after(std::size_t gpu, double load) const;
+  double gpu_value(double load) const;
   // Adds `sign` slots of an expert, at its current piece, to a GPU's resources.
   void charge(std::size_t gpu, std::size_t expert, double sign);
   void charge_everywhere(std::size_t expert, double sign);
 
   const PlaceModel* model_;
-  std::vector<int> expert_of_;        // [P]
-  std::vector<std::size_t> gpu_of_;   // [P]
-  std::vector<int> copies_;           // [E]
-  std::vector<double> piece_;         // [E]: load of one slot
-  Matrix<int16_t> on_;                // [D, E]
-  std::vector<double> value_;         // GPU loads unscaled, NICs scaled
-  std::vector<double> send_base_;     // [M]: scaled, if nothing were local
+  std::vector<int> expert_of_;       // [P]
+  std::vector<std::size_t> gpu_of_;  // [P]
+  std::vector<int> copies_;          // [E]
+  std::vector<double> piece_;        // [E]: load of one slot
+  Matrix<int16_t> on_;               // [D, E]
+  std::vector<double> value_;        // GPU loads unscaled, NICs scaled
+  std::vector<double> send_base_;    // [M]: scaled, if nothing were local
 };
 
 }  // namespace mixnet::plan
