@@ -16,6 +16,7 @@ void add_ocs_command(CLI::App& app, Outcome& outcome);
 void add_recover_command(CLI::App& app, Outcome& outcome);
 void add_sweep_command(CLI::App& app, Outcome& outcome);
 void add_policy_command(CLI::App& app, Outcome& outcome);
+void add_place_command(CLI::App& app, Outcome& outcome);
 void add_predict_command(CLI::App& app, Outcome& outcome);
 void add_trace_command(CLI::App& app, Outcome& outcome);
 void add_wire_command(CLI::App& app, Outcome& outcome);

@@ -147,12 +147,13 @@ class Planner {
     for (const int slots : cluster_.gpu_slots) {
       least = slots > 0 && (least == 0 || slots < least) ? slots : least;
     }
-    return static_cast<std::size_t>(least);
+    const std::vector<int>& repeats = scaled_.model.repeats;
+    const bool repeated = std::any_of(repeats.begin(), repeats.end(), [](int r) { return r > 0; });
+    // Where GPUs hold experts more than once, slots have no company of other experts.
+    return repeated ? 1 : static_cast<std::size_t>(least);
   }
 
-  double target() const { return std::max(bound_, least_nic()) * (1 + kCloseEnough); }
-  // What NICs cannot fall below where sources are even is not known in closed form: none.
-  double least_nic() const { return 0; }
+  double target() const { return bound_ * (1 + kCloseEnough); }
 
   // Ignoring any placement in use.
   std::vector<int> fresh() {
@@ -213,7 +214,7 @@ class Planner {
     const double even = options_.nic_weight * (scaled_.sources_known ? 0 : 1);
     search.improve(state, even * (1 + kCloseEnough), effort);
     PlaceState result(scaled_.model, state.experts());
-    return result.worst() <= from.worst() + kRounding ? result : from;
+    return result.gpu_worst() <= from.gpu_worst() + kRounding ? result : from;
   }
 
   // From the placement in use, or the fresh one if it is worth its moves.
@@ -227,25 +228,20 @@ class Planner {
         moves.on(g, e) = current.on(g, static_cast<int>(e));
       }
     }
-    PlaceState best(scaled_.model, std::move(fresh));
-    PlaceState start(unlimited_, current.experts());
-    if (!obeys(start)) {
-      remove_duplicates(start);
+    PlaceState best(unlimited_, std::move(fresh));
+    PlaceState stepwise(unlimited_, current.experts());
+    if (!obeys(stepwise)) {
+      remove_duplicates(stepwise);
     }
-    if (!obeys(start)) {
+    if (!obeys(stepwise)) {
       note_ = "the placement in use repeats experts on GPUs or leaves its groups, and is not kept";
       return best.experts();
     }
-    PlaceState stepwise(scaled_.model, start.experts());
     Effort effort{std::max<int64_t>(options_.work, 1)};
     PlaceSearch search(moves, 3);
     search.improve(stepwise, target(), effort);
-    const bool allowed = stepwise.gpu_worst() <= scaled_.model.gpu_cap * (1 + kRounding) ||
-                         best.gpu_worst() > scaled_.model.gpu_cap * (1 + kRounding);
-    if (allowed && moves.cost(stepwise) <= moves.cost(best) + kRounding) {
-      return stepwise.experts();
-    }
-    return best.experts();
+    return moves.cost(stepwise) <= moves.cost(best) + kRounding ? stepwise.experts()
+                                                                : best.experts();
   }
 
   // Slots of a GPU: what stays where it was, then the heaviest first.
@@ -276,6 +272,18 @@ class Planner {
     return result;
   }
 
+  // Where groups stay on hosts, only the experts of the host can be told apart.
+  int duplicates(const std::vector<int>& experts) const {
+    const PlaceState state(unlimited_, experts);
+    int count = 0;
+    for (std::size_t g = 0; g < unlimited_.gpus(); ++g) {
+      for (int e = 0; e < static_cast<int>(unlimited_.experts()); ++e) {
+        count += std::max(0, state.on(g, e) - unlimited_.repeats[g] - 1);
+      }
+    }
+    return count;
+  }
+
   LayerPlacement finish(const std::vector<int>& experts) const {
     LayerPlacement placement;
     placement.phy2log = original_experts(scaled_, arranged(experts));
@@ -292,6 +300,7 @@ class Planner {
       placement.log2phy(e, used[e]++) = static_cast<int>(p);
     }
     placement.score = score_placement(cluster_, problem_, placement.phy2log);
+    placement.score.duplicates = duplicates(experts);
     const bool loaded = bound_ > 0;
     placement.bound = loaded ? bound_ : 1;
     placement.eplb_gpu = !eplb_ ? 0 : loaded ? eplb_gpu_ : 1;

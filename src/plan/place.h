@@ -36,7 +36,8 @@
 // passes; counts as part of the search, the two constraints and the bound are ours.
 //
 // With a placement in use, the search starts from it, and every expert that a GPU has to load costs
-// `move_cost` of the objective: without an improvement nothing moves.
+// `move_cost` of the objective: without an improvement nothing moves. As EPLB's answer leaves moves
+// out of account, its load is no constraint then; `above_eplb` still says how they compare.
 //
 // Deterministic, and independent of the numbering of experts whose loads differ.
 namespace mixnet::plan {

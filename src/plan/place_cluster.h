@@ -3,16 +3,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/host_shape.h"
 #include "core/result.h"
-#include "core/units.h"
 
 namespace mixnet::plan {
-
-// NICs of one host. GPU i of it uses NIC nic_of_gpu[i].
-struct HostShape {
-  std::vector<int> nic_of_gpu;
-  std::vector<BitRate> nic_rate;  // of every NIC, > 0
-};
 
 // One NIC per GPU, all of one rate.
 HostShape one_nic_per_gpu(int gpus);

@@ -136,20 +136,38 @@ std::vector<int> repeats_of(const PlaceCluster& cluster, std::size_t experts) {
   return repeats;
 }
 
-Matrix<double> tokens_by_gpu(const PlaceCluster& cluster, const PlaceProblem& problem) {
-  if (!problem.sources.empty()) {
-    return problem.sources;
+TokenOrigins token_origins(const PlaceCluster& cluster, const PlaceProblem& problem) {
+  const std::size_t n = problem.loads.size();
+  TokenOrigins origins{Matrix<double>(cluster.hosts(), n), Matrix<double>(cluster.nics(), n)};
+  if (problem.sources.empty()) {
+    std::vector<double> host_part(cluster.hosts(), 0);
+    std::vector<double> nic_part(cluster.nics(), 0);
+    for (std::size_t g = 0; g < cluster.gpus(); ++g) {
+      host_part[static_cast<std::size_t>(cluster.gpu_host[g])] += 1;
+      nic_part[static_cast<std::size_t>(cluster.gpu_nic[g])] += 1;
+    }
+    const auto fill = [&](Matrix<double>& amounts, const std::vector<double>& gpus) {
+      for (std::size_t i = 0; i < gpus.size(); ++i) {
+        const double part = gpus[i] / static_cast<double>(cluster.gpus());
+        for (std::size_t e = 0; e < n; ++e) {
+          amounts(i, e) = static_cast<double>(problem.loads[e]) * part;
+        }
+      }
+    };
+    fill(origins.host, host_part);
+    fill(origins.nic, nic_part);
+    return origins;
   }
-  Matrix<double> tokens(cluster.gpus(), problem.loads.size());
-  for (std::size_t g = 0; g < tokens.rows(); ++g) {
-    for (std::size_t e = 0; e < tokens.cols(); ++e) {
-      tokens(g, e) = static_cast<double>(problem.loads[e]) / static_cast<double>(cluster.gpus());
+  for (std::size_t g = 0; g < cluster.gpus(); ++g) {
+    for (std::size_t e = 0; e < n; ++e) {
+      origins.host(static_cast<std::size_t>(cluster.gpu_host[g]), e) += problem.sources(g, e);
+      origins.nic(static_cast<std::size_t>(cluster.gpu_nic[g]), e) += problem.sources(g, e);
     }
   }
-  return tokens;
+  return origins;
 }
 
-std::vector<double> fair_nic_tokens(const PlaceCluster& cluster, const PlaceProblem& problem) {
+std::vector<double> fair_nic_tokens(const PlaceCluster& cluster, const TokenOrigins& origins) {
   std::vector<double> fair(cluster.nics(), 0);
   if (cluster.hosts() < 2) {
     return fair;
@@ -158,14 +176,11 @@ std::vector<double> fair_nic_tokens(const PlaceCluster& cluster, const PlaceProb
   for (std::size_t g = 0; g < cluster.gpus(); ++g) {
     here[static_cast<std::size_t>(cluster.gpu_host[g])] += cluster.gpu_slots[g] > 0 ? 1 : 0;
   }
-  const Matrix<double> tokens = tokens_by_gpu(cluster, problem);
   double crossing = 0;
-  for (std::size_t g = 0; g < cluster.gpus(); ++g) {
-    const double away = 1 - here[static_cast<std::size_t>(cluster.gpu_host[g])] /
-                                static_cast<double>(working_gpus(cluster));
-    for (const double t : tokens.row(g)) {
-      crossing += t * away;
-    }
+  for (std::size_t h = 0; h < cluster.hosts(); ++h) {
+    const auto row = origins.host.row(h);
+    const double away = 1 - here[h] / static_cast<double>(working_gpus(cluster));
+    crossing += std::accumulate(row.begin(), row.end(), 0.0) * away;
   }
   const double rates = std::accumulate(cluster.nic_rate.begin(), cluster.nic_rate.end(), 0.0);
   for (std::size_t m = 0; m < fair.size(); ++m) {
@@ -173,6 +188,25 @@ std::vector<double> fair_nic_tokens(const PlaceCluster& cluster, const PlaceProb
   }
   return fair;
 }
+
+namespace {
+
+// Sums over experts in the new order are equal however experts were numbered.
+TokenOrigins renumbered(const TokenOrigins& origins, const std::vector<int>& original) {
+  TokenOrigins result = origins;
+  for (std::size_t e = 0; e < original.size(); ++e) {
+    const auto old = static_cast<std::size_t>(original[e]);
+    for (std::size_t h = 0; h < origins.host.rows(); ++h) {
+      result.host(h, e) = origins.host(h, old);
+    }
+    for (std::size_t m = 0; m < origins.nic.rows(); ++m) {
+      result.nic(m, e) = origins.nic(m, old);
+    }
+  }
+  return result;
+}
+
+}  // namespace
 
 ScaledProblem scale_problem(const PlaceCluster& cluster, const PlaceProblem& problem,
                             double nic_weight) {
@@ -204,7 +238,8 @@ ScaledProblem scale_problem(const PlaceCluster& cluster, const PlaceProblem& pro
   set_homes(cluster, problem, scaled);
   set_counts(cluster, m);
   scaled.sources_known = !problem.sources.empty();
-  m.nic_factor = fair_nic_tokens(cluster, problem);
+  const TokenOrigins origins = renumbered(token_origins(cluster, problem), scaled.original);
+  m.nic_factor = fair_nic_tokens(cluster, origins);
   for (double& factor : m.nic_factor) {
     factor = factor > 0 ? nic_weight * scaled.unit / factor : 0;
   }
@@ -212,14 +247,11 @@ ScaledProblem scale_problem(const PlaceCluster& cluster, const PlaceProblem& pro
     m.nic_factor.assign(cluster.nics(), 0);
     return scaled;
   }
-  const Matrix<double> tokens = tokens_by_gpu(cluster, problem);
-  m.from_host = Matrix<double>(cluster.hosts(), n);
-  m.from_nic = Matrix<double>(cluster.nics(), n);
-  for (std::size_t g = 0; g < cluster.gpus(); ++g) {
-    for (std::size_t e = 0; e < n; ++e) {
-      const double amount = tokens(g, original(e)) / scaled.unit;
-      m.from_host(m.host_of[g], e) += amount;
-      m.from_nic(m.nic_of[g], e) += amount;
+  m.from_host = origins.host;
+  m.from_nic = origins.nic;
+  for (Matrix<double>* amounts : {&m.from_host, &m.from_nic}) {
+    for (double& amount : amounts->cells()) {
+      amount /= scaled.unit;
     }
   }
   return scaled;

@@ -28,12 +28,16 @@ ScaledProblem scale_problem(const PlaceCluster& cluster, const PlaceProblem& pro
 std::vector<int> original_experts(const ScaledProblem& scaled, const std::vector<int>& experts);
 std::vector<int> renumbered_experts(const ScaledProblem& scaled, const std::vector<int>& experts);
 
-// Loads of what starts on every GPU: [D, E], tokens; even where sources are not known.
-Matrix<double> tokens_by_gpu(const PlaceCluster& cluster, const PlaceProblem& problem);
+// Where the tokens of every expert start: every GPU alike where sources are not known.
+struct TokenOrigins {
+  Matrix<double> host;  // [N, E]
+  Matrix<double> nic;   // [M, E]
+};
+TokenOrigins token_origins(const PlaceCluster& cluster, const PlaceProblem& problem);
 
 // [M]: tokens that would leave a NIC of average rate, times its rate over the average, if every
 // expert were spread evenly over the GPUs that have slots; all 0 with one host.
-std::vector<double> fair_nic_tokens(const PlaceCluster& cluster, const PlaceProblem& problem);
+std::vector<double> fair_nic_tokens(const PlaceCluster& cluster, const TokenOrigins& origins);
 
 // GPUs that have slots.
 std::size_t working_gpus(const PlaceCluster& cluster);

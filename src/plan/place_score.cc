@@ -33,39 +33,45 @@ double worst_ratio(const std::vector<double>& amounts, const std::vector<double>
 PlacementScore score_placement(const PlaceCluster& cluster, const PlaceProblem& problem,
                                const std::vector<int>& phy2log) {
   const Matrix<int> on = held(cluster, phy2log);
-  const Matrix<double> tokens = tokens_by_gpu(cluster, problem);
+  const TokenOrigins origins = token_origins(cluster, problem);
   const std::vector<int> repeats = repeats_of(cluster, problem.loads.size());
   PlacementScore score;
   score.gpu_load.assign(cluster.gpus(), 0);
   score.nic_sent.assign(cluster.nics(), 0);
   score.nic_received.assign(cluster.nics(), 0);
+  std::vector<int> copies(problem.loads.size(), 0);
+  for (const int e : phy2log) {
+    ++copies[static_cast<std::size_t>(e)];
+  }
+  Matrix<double> on_host(cluster.hosts(), problem.loads.size());  // part of an expert's slots
   double total = 0;
-  for (std::size_t e = 0; e < problem.loads.size(); ++e) {
-    int copies = 0;
-    for (std::size_t g = 0; g < cluster.gpus(); ++g) {
-      copies += on(g, e);
-      score.duplicates += std::max(0, on(g, e) - repeats[g] - 1);
-    }
-    total += static_cast<double>(problem.loads[e]);
-    for (std::size_t g = 0; g < cluster.gpus(); ++g) {
+  for (std::size_t g = 0; g < cluster.gpus(); ++g) {
+    const auto host = static_cast<std::size_t>(cluster.gpu_host[g]);
+    for (std::size_t e = 0; e < copies.size(); ++e) {
       if (on(g, e) == 0) {
         continue;
       }
-      const double part = static_cast<double>(on(g, e)) / copies;
-      score.gpu_load[g] += static_cast<double>(problem.loads[e]) * part;
-      for (std::size_t s = 0; s < cluster.gpus(); ++s) {
-        if (cluster.gpu_host[s] != cluster.gpu_host[g]) {
-          score.nic_sent[static_cast<std::size_t>(cluster.gpu_nic[s])] += tokens(s, e) * part;
-          score.nic_received[static_cast<std::size_t>(cluster.gpu_nic[g])] += tokens(s, e) * part;
-        }
-      }
+      const auto load = static_cast<double>(problem.loads[e]);
+      const double part = static_cast<double>(on(g, e)) / copies[e];
+      score.duplicates += std::max(0, on(g, e) - repeats[g] - 1);
+      score.gpu_load[g] += load * part;
+      score.nic_received[static_cast<std::size_t>(cluster.gpu_nic[g])] +=
+          (load - origins.host(host, e)) * part;
+      on_host(host, e) += part;
+    }
+    total += score.gpu_load[g];
+  }
+  for (std::size_t m = 0; m < cluster.nics(); ++m) {
+    for (std::size_t e = 0; e < copies.size(); ++e) {
+      score.nic_sent[m] +=
+          origins.nic(m, e) * (1 - on_host(static_cast<std::size_t>(cluster.nic_host[m]), e));
     }
   }
   const double mean = total / static_cast<double>(working_gpus(cluster));
   if (mean > 0) {
     score.gpu = *std::max_element(score.gpu_load.begin(), score.gpu_load.end()) / mean;
   }
-  const std::vector<double> fair = fair_nic_tokens(cluster, problem);
+  const std::vector<double> fair = fair_nic_tokens(cluster, origins);
   score.nic_send = worst_ratio(score.nic_sent, fair);
   score.nic_receive = worst_ratio(score.nic_received, fair);
   return score;

@@ -285,7 +285,7 @@ void PlaceSearch::improve(PlaceState& state, double target, Effort& effort) {
     descend(trial, target, effort);
     const double cost = moves_.cost(trial);
     const bool better = counted ? cost < best_cost - kGain : cost <= best_cost;
-    if (better && !trial.breaks_cap(state)) {
+    if (better) {
       state = std::move(trial);
       best_cost = cost;
     }

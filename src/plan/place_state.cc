@@ -9,6 +9,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-12;
+// Beyond any load: all of it on one GPU or NIC is at most the number of either.
+constexpr double kAboveCap = 1e6;
 
 }  // namespace
 
@@ -92,7 +94,7 @@ double PlaceState::nic_worst() const {
 }
 
 double PlaceState::value(std::size_t resource) const {
-  return resource < model_->gpus() ? value_[resource] * model_->gpu_factor : value_[resource];
+  return resource < model_->gpus() ? gpu_value(value_[resource]) : value_[resource];
 }
 
 std::size_t PlaceState::worst_resource() const {
@@ -115,9 +117,8 @@ bool PlaceState::can_give(std::size_t gpu, int expert) const {
   return on(gpu, expert) > model_->repeats[gpu];
 }
 
-double PlaceState::cap_after(std::size_t gpu, double load) const {
-  const bool lifted = load > model_->gpu_cap + kRounding && load > value_[gpu];
-  return lifted ? kNever : load * model_->gpu_factor;
+double PlaceState::gpu_value(double load) const {
+  return load > model_->gpu_cap + kRounding ? kAboveCap + load : load * model_->gpu_factor;
 }
 
 double PlaceState::swap_peak(std::size_t slot_a, std::size_t slot_b) const {
@@ -131,7 +132,7 @@ double PlaceState::swap_peak(std::size_t slot_a, std::size_t slot_b) const {
     return kNever;
   }
   const double shift = piece(x) - piece(y);
-  double peak = std::max(cap_after(a, value_[a] - shift), cap_after(b, value_[b] + shift));
+  double peak = std::max(gpu_value(value_[a] - shift), gpu_value(value_[b] + shift));
   if (!m.networked()) {
     return peak;
   }
@@ -216,7 +217,7 @@ double PlaceState::replace_gpu_peak(std::size_t slot, int expert) const {
     if (g == own) {
       load += thicker - thinner;
     }
-    peak = std::max(peak, cap_after(g, load));
+    peak = std::max(peak, gpu_value(load));
   }
   return peak;
 }
@@ -236,15 +237,6 @@ void PlaceState::exchange(std::size_t gpu_a, std::size_t gpu_b) {
   for (std::size_t i = 0; i < width; ++i) {
     swap(model_->start[gpu_a] + i, model_->start[gpu_b] + i);
   }
-}
-
-bool PlaceState::breaks_cap(const PlaceState& before) const {
-  for (std::size_t g = 0; g < model_->gpus(); ++g) {
-    if (value_[g] > model_->gpu_cap + kRounding && value_[g] > before.value_[g] + kRounding) {
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace mixnet::plan

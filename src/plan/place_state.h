@@ -24,7 +24,8 @@ struct PlaceModel {
   Matrix<double> from_nic;             // [M, E]: ... behind a NIC
   std::vector<double> nic_factor;      // [M]: amount to objective; all 0 with one host
   double gpu_factor = 1;               // the same for GPU loads
-  double gpu_cap = 0;                  // GPU loads do not rise above this
+  // A GPU load above this counts for more than any other load, so that it is lowered first.
+  double gpu_cap = 0;
 
   std::size_t experts() const { return load.size(); }
   std::size_t gpus() const { return host_of.size(); }
@@ -62,15 +63,14 @@ class PlaceState {
   bool can_give(std::size_t gpu, int expert) const;
 
   // Largest value of the resources that a swap of two slots' experts changes, after it; infinite if
-  // it is not allowed or lifts a GPU above the cap.
+  // it is not allowed.
   double swap_peak(std::size_t slot_a, std::size_t slot_b) const;
   void swap(std::size_t slot_a, std::size_t slot_b);
 
   // Gives a slot to another expert. Allowed if the old one keeps a slot and both GPU rules hold.
   bool can_replace(std::size_t slot, int expert) const;
   void replace(std::size_t slot, int expert);
-  // Largest value of the GPUs that an allowed replacement changes, after it; infinite above the
-  // cap.
+  // Largest value of the GPUs that an allowed replacement changes, after it.
   double replace_gpu_peak(std::size_t slot, int expert) const;
 
   // All that two GPUs of equally many slots hold, exchanged; allowed within homes.
@@ -79,11 +79,9 @@ class PlaceState {
 
   // Sums again what increments have rounded.
   void rebuild();
-  // Is any GPU above the cap that was not above it in `before`?
-  bool breaks_cap(const PlaceState& before) const;
 
  private:
-  double cap_after(std::size_t gpu, double load) const;
+  double gpu_value(double load) const;
   // Adds `sign` slots of an expert, at its current piece, to a GPU's resources.
   void charge(std::size_t gpu, std::size_t expert, double sign);
   void charge_everywhere(std::size_t expert, double sign);

@@ -1,0 +1,129 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/temporary_directory.h"
+
+namespace mixnet {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::read_all;
+using testing::TemporaryDirectory;
+
+struct ProgramRun {
+  int exit_code = -1;
+  std::string output;
+  std::string errors;
+};
+
+class PlaceCommand : public ::testing::Test {
+ protected:
+  // Runs `mixnet place loads.csv OPTIONS` on loads of this text.
+  ProgramRun run(const std::string& loads, const std::string& options) {
+    directory_.write("loads.csv", loads);
+    const std::string command = "cd '" + directory_.file("") +
+                                "' && '" MIXNET_PROGRAM "' place loads.csv " + options +
+                                " >out 2>err";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(directory_.file("out")),
+            read_all(directory_.file("err"))};
+  }
+
+  TemporaryDirectory directory_;
+};
+
+const char* const kExample =
+    "90,132,40,61,104,165,39,4,73,56,183,86\n20,107,104,64,19,197,187,157,172,86,16,27\n";
+
+TEST_F(PlaceCommand, PublishedExampleOfEplb) {
+  const ProgramRun done =
+      run(kExample, "--policy eplb --gpus 8 --nodes 2 --slots 16 --groups 4 --json");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  const json answer = json::parse(done.output);
+  EXPECT_EQ(answer["method"], "hierarchical");
+  const json& layer = answer["layers"][0];
+  EXPECT_EQ(layer["phy2log"], json({5, 6, 5, 7, 8, 4, 3, 4, 10, 9, 10, 2, 0, 1, 11, 1}));
+  EXPECT_EQ(layer["logcnt"], json({1, 2, 1, 1, 2, 2, 1, 1, 1, 1, 2, 1}));
+  EXPECT_EQ(layer["log2phy"][1], json({15, 13}));
+  EXPECT_EQ(layer["log2phy"][0], json({12, -1}));
+  EXPECT_NEAR(layer["max_over_mean"].get<double>(), 1.208, 5e-4);
+}
+
+TEST_F(PlaceCommand, NicAwareIsNoWorseAndHasNoDuplicates) {
+  const ProgramRun done = run(kExample, "--gpus 8 --nodes 2 --slots 16 --json");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  const json answer = json::parse(done.output);
+  EXPECT_EQ(answer["policy"], "nic-aware");
+  for (const json& layer : answer["layers"]) {
+    EXPECT_LE(layer["max_over_mean"].get<double>(),
+              layer["eplb_max_over_mean"].get<double>() + 1e-9);
+    EXPECT_GE(layer["max_over_mean"].get<double>(), layer["bound"].get<double>() - 1e-9);
+    EXPECT_EQ(layer["duplicates"], 0);
+    EXPECT_TRUE(layer["nic_receive"].is_number());
+    EXPECT_TRUE(layer["moved"].is_null());
+  }
+}
+
+TEST_F(PlaceCommand, ItsOwnAnswerIsThePlacementInUse) {
+  const std::string options = "--gpus 8 --nodes 2 --slots 16 --json";
+  directory_.write("map.json", run(kExample, options).output);
+  const ProgramRun same = run(kExample, options + " --current map.json");
+  ASSERT_EQ(same.exit_code, 0) << same.errors;
+  for (const json& layer : json::parse(same.output)["layers"]) {
+    EXPECT_EQ(layer["moved"], 0);
+  }
+}
+
+TEST_F(PlaceCommand, TopologyGivesTheGpus) {
+  directory_.write("h20.toml", "[host]\ngpus = 4\nnics = 2\nnic_rate = \"400Gbps\"\n");
+  const ProgramRun done = run(kExample, "--topology h20.toml --nodes 2 --slots 17");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  EXPECT_THAT(done.output, HasSubstr("17 slots on 8 GPUs in 2 nodes with 4 NICs"));
+}
+
+TEST_F(PlaceCommand, FallbackOfEplbIsSaid) {
+  const ProgramRun done =
+      run("10,20,30,40,50,60\n", "--policy eplb --gpus 4 --nodes 2 --slots 8 --groups 3 --json");
+  ASSERT_EQ(done.exit_code, 0);
+  EXPECT_THAT(done.errors, HasSubstr("global policy"));
+  EXPECT_EQ(json::parse(done.output)["method"], "global");
+  EXPECT_EQ(json::parse(done.output)["notes"].size(), 1U);
+}
+
+TEST_F(PlaceCommand, UsageErrorsEndWithTwoAndSayWhatToType) {
+  directory_.write("bad.json", "{\"layers\": [{\"phy2log\": [0, \"x\"]}]}");
+  directory_.write("bad.toml", "[host]\ngpu = 4\n");
+  const struct {
+    const char* loads;
+    const char* options;
+    const char* said;
+  } cases[] = {
+      {"1,2\n3,x\n", "--gpus 2 --nodes 1 --slots 4", "loads.csv:2: 'x'"},
+      {"1,2\n3\n", "--gpus 2 --nodes 1 --slots 4", "loads.csv:2"},
+      {"1,2,3\n", "--gpus 2 --nodes 1 --slots 2", "at least 3 slots"},
+      {"1,2,3\n", "--gpus 2 --slots 4", "--nodes"},
+      {"1,2,3\n", "--gpus 2 --nodes 1 --slots 5 --policy eplb", "give 4 or 6 slots"},
+      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --policy joint", "--policy nic-aware"},
+      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --current bad.json", "bad.json: layer 0, slot 1"},
+      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --current none.json", "none.json"},
+      {"1,2\n", "--nodes 1 --slots 4 --topology bad.toml", "bad.toml:2"},
+      {"1,2\n", "--gpus 0 --nodes 1 --slots 4", "--gpus"},
+      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --policy best", "--policy"},
+  };
+  for (const auto& c : cases) {
+    const ProgramRun done = run(c.loads, c.options);
+    EXPECT_EQ(done.exit_code, 2) << c.options;
+    EXPECT_EQ(done.output, "") << c.options;
+    EXPECT_THAT(done.errors, HasSubstr(c.said)) << c.options;
+  }
+}
+
+}  // namespace
+}  // namespace mixnet
