@@ -99,7 +99,7 @@ values = ["1us", "10s"]
 TEST(Sweep, AStepMayBeASetOfFailures) {
   const TemporaryDirectory directory;
   const auto sweep = read(directory, kScenario + R"(
-fabrics = ["mixnet"]
+set = ["fabric=[{name='mixnet'}]"]
 [[axis]]
 key = "failure"
 values = [[], [{kind = "server", server = 1}, {kind = "nic", server = 0, side = "optical"}]]
