@@ -193,12 +193,12 @@ int run_forecast(const RecoverOptions& options, const RecoveryProblem& problem) 
     row["disk_stall_s"] = has_disk ? Json((*disk)->stall.seconds()) : Json();
     row["problem"] = memory.ok() ? Json() : Json(memory.error().message);
     rows.push_back(row);
-    const auto lasting = [&memory](SimTime plan::RecoveryPlan::*field) {
+    const auto duration = [&memory](SimTime plan::RecoveryPlan::*field) {
       return memory.ok() ? duration_text((*memory).*field) : "-";
     };
     table.add_row({std::to_string(lost), memory.ok() ? std::to_string(memory->reloads.size()) : "-",
-                   lasting(&plan::RecoveryPlan::stall), lasting(&plan::RecoveryPlan::stall_bound),
-                   lasting(&plan::RecoveryPlan::unpipelined),
+                   duration(&plan::RecoveryPlan::stall), duration(&plan::RecoveryPlan::stall_bound),
+                   duration(&plan::RecoveryPlan::unpipelined),
                    has_disk ? duration_text((*disk)->stall) : "-",
                    memory.ok() ? "" : memory.error().message});
   }

@@ -26,13 +26,16 @@ Result<std::vector<int>> slots_of(const Json& layer, std::size_t number, int exp
   std::vector<int> slots;
   slots.reserve(list.size());
   for (std::size_t s = 0; s < list.size(); ++s) {
-    const bool fits = list[s].is_number_integer() && list[s] >= -1 && list[s] < experts;
+    const Json& entry = list[s];
+    const bool fits = entry.is_number_unsigned()
+                          ? entry.get<uint64_t>() < static_cast<uint64_t>(experts)
+                          : entry.is_number_integer() && entry.get<int64_t>() == -1;
     if (!fits) {
       return error_at(file, fmt::format("layer {}: `phy2log` entry {} must be an expert from 0 to "
                                         "{}, or -1 for an empty slot, found {}",
-                                        number, s, experts - 1, excerpt(list[s].dump())));
+                                        number, s, experts - 1, excerpt(entry.dump())));
     }
-    slots.push_back(list[s].get<int>());
+    slots.push_back(entry.get<int>());
   }
   return slots;
 }
