@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/host_shape.h"
 #include "plan/eplb.h"
 #include "plan/place.h"
 #include "plan/place_joint.h"
@@ -82,7 +83,7 @@ Result<std::vector<int>> nic_aware(const Study& study, const DemandMatrix& sent,
                                    const std::vector<int>& current) {
   const int ranks = study.parallelism.ep;
   const int in_server = std::min(ranks, ranks_per_server(study));
-  plan::HostShape shape = plan::one_nic_per_gpu(in_server);
+  HostShape shape = plan::one_nic_per_gpu(in_server);
   if (study.network.nics == NicUse::kPooled) {
     std::fill(shape.nic_of_gpu.begin(), shape.nic_of_gpu.end(), 0);
     shape.nic_rate.resize(1);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/host_shape.h"
 #include "core/random.h"
 #include "plan/place.h"
 
@@ -24,8 +25,8 @@ Matrix<double> by_gpu(const plan::JointProblem& problem) {
 }
 
 // The NICs of a server are pooled: whatever its GPUs send may take any.
-plan::HostShape pooled_host(int gpus) {
-  plan::HostShape shape = plan::one_nic_per_gpu(gpus);
+HostShape pooled_host(int gpus) {
+  HostShape shape = plan::one_nic_per_gpu(gpus);
   std::fill(shape.nic_of_gpu.begin(), shape.nic_of_gpu.end(), 0);
   shape.nic_rate.resize(1);
   return shape;
