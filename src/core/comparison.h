@@ -70,7 +70,7 @@ struct IterationSample {
 
 // How well experts were placed, and what that took.
 struct PlacementResult {
-  std::string policy;    // "fixed", "eplb", ...
+  std::string policy = "fixed";  // "fixed", "eplb", ...
   double imbalance = 1;  // assignments of the busiest expert rank over the mean, over all layers,
                          // copies and iterations
   int64_t plans = 0;     // times that a layer was planned

@@ -116,7 +116,8 @@ TEST_F(PlaceCommand, ItsOwnAnswerIsThePlacementInUse) {
   directory_.write("map.json", run(kExample, options).output);
   const ProgramRun same = run(kExample, options + " --current map.json");
   ASSERT_EQ(same.exit_code, 0) << same.errors;
-  for (const json& layer : json::parse(same.output)["layers"]) {
+  const json answer = json::parse(same.output);
+  for (const json& layer : answer["layers"]) {
     EXPECT_EQ(layer["moved"], 0);
   }
 }
@@ -145,7 +146,7 @@ TEST_F(PlaceCommand, UsageErrorsEndWithTwoAndSayWhatToType) {
     const char* options;
     const char* said;
   } cases[] = {
-      {"1,2\n3,x\n", "--gpus 2 --nodes 1 --slots 4", "loads.csv:2: 'x'"},
+      {"1,2\n3,x\n", "--gpus 2 --nodes 1 --slots 4", "loads.csv:2: \"x\""},
       {"1,2\n3\n", "--gpus 2 --nodes 1 --slots 4", "loads.csv:2"},
       {"1,2,3\n", "--gpus 2 --nodes 1 --slots 2", "at least 3 slots"},
       {"1,2,3\n", "--gpus 2 --slots 4", "--nodes"},

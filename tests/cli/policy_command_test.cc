@@ -50,7 +50,8 @@ TEST_F(PolicyCommand, EveryExampleRuns) {
     ++examples;
     const ProgramRun done = run("'" + entry.path().string() + "' --json");
     ASSERT_EQ(done.exit_code, 0) << name << ": " << done.errors;
-    for (const json& row : json::parse(done.output)["rows"]) {
+    const json answer = json::parse(done.output);
+    for (const json& row : answer["rows"]) {
       for (const char* const key : {"batch", "mode", "overlap", "groups", "predicted_us"}) {
         EXPECT_TRUE(row.contains(key)) << name << ": " << key;
       }
