@@ -62,7 +62,7 @@ TEST(LoadTable, OneLayerPerLine) {
 
 TEST(LoadTable, ErrorsNameTheLine) {
   const auto error = [](const char* text) { return parse_loads(text, "l.csv").error().text(); };
-  EXPECT_THAT(error("1,2\n3,x\n"), HasSubstr("l.csv:2: 'x' must be an integer"));
+  EXPECT_THAT(error("1,2\n3,x\n"), HasSubstr("l.csv:2: \"x\" must be an integer"));
   EXPECT_THAT(error("1,2\n3,-4\n"), HasSubstr("l.csv:2"));
   EXPECT_THAT(error("1,2\n3,9223372036854775808\n"), HasSubstr("l.csv:2"));
   EXPECT_THAT(error("1,2\n\n3\n"), HasSubstr("l.csv:3: this row has 1 values"));

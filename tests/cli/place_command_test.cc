@@ -105,7 +105,7 @@ TEST_F(PlaceCommand, UsageErrorsEndWithTwoAndSayWhatToType) {
     const char* options;
     const char* said;
   } cases[] = {
-      {"1,2\n3,x\n", "--gpus 2 --nodes 1 --slots 4", "loads.csv:2: 'x'"},
+      {"1,2\n3,x\n", "--gpus 2 --nodes 1 --slots 4", "loads.csv:2: \"x\""},
       {"1,2\n3\n", "--gpus 2 --nodes 1 --slots 4", "loads.csv:2"},
       {"1,2,3\n", "--gpus 2 --nodes 1 --slots 2", "at least 3 slots"},
       {"1,2,3\n", "--gpus 2 --slots 4", "--nodes"},
