@@ -11,8 +11,8 @@
 # Defines mixnet_NAME (static), mixnet_NAME_test and mixnet_NAME_link, an empty program linked
 # against the whole archive: it fails when the module uses a symbol of a module it does not name.
 function(add_module NAME)
-  cmake_parse_arguments(M "COMPUTES" "" "HEADERS;SOURCES;MODULES;PUBLIC_LIBS;PRIVATE_LIBS;TESTS;SLOW_TESTS"
-                        ${ARGN})
+  cmake_parse_arguments(
+    M "COMPUTES" "" "HEADERS;SOURCES;MODULES;PUBLIC_LIBS;PRIVATE_LIBS;TESTS;SLOW_TESTS" ${ARGN})
   set(LIB mixnet_${NAME})
   add_library(${LIB} STATIC ${M_SOURCES})
   target_sources(${LIB} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src

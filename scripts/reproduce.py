@@ -242,6 +242,31 @@ def sweep_ep():
            "never ÷ fat-tree", "never perf/$"], rows)
 
 
+def failures():
+    published_at = {("deepseek-r1", "nic"): "+3.3 %", ("deepseek-r1", "server"): "+6.5 %",
+                    ("mixtral-8x22b", "gpu"): "+5.1 %"}
+    rows = []
+    for model in ("deepseek-r1", "mixtral-8x22b"):
+        result = call("failures", f"examples/{model}-failures.toml")["fabrics"]
+        mixnet, tree = ({r["failure"]: r["overhead"] for r in f["failures"]} for f in result)
+        rows += [[model, what, published_at.get((model, what.split()[0]), ""),
+                  f"{mixnet[what]:+.2%}", f"{tree[what]:+.2%}"]
+                 for what in mixnet if what != "all of them"]
+    table(["1,024 GPUs, 400 Gb/s", "broken", "published", "mixnet", "fat-tree"], rows)
+
+
+def sweep_failures():
+    base, rows = {}, {}
+    for (broken, rate), f in swept("failures"):
+        name = ", ".join(" ".join(map(str, b.values())) for b in broken) or "nothing: s"
+        for fabric in ("mixnet", "fat-tree"):
+            seconds = f[fabric]["iteration_s"]
+            whole = base.setdefault((rate, fabric), seconds)
+            rows.setdefault(name, [name]).append(
+                f"{seconds / whole - 1:+.2%}" if broken else f"{seconds:.3f}")
+    table(["broken", *(f"{fabric}, {rate}" for rate, fabric in base)], rows.values())
+
+
 def write_flows(path, hosts, flows):
     lines = [f"{s}->{d} id {i} start 0 size {b}\n" for i, (s, d, b) in enumerate(flows, 1)]
     path.write_text(f"Nodes {hosts}\nConnections {len(flows)}\n" + "".join(lines))
@@ -277,7 +302,8 @@ def packet():
 
 
 TABLES = (trends, perf_per_dollar, network_part, share, traffic, prototype, rewiring, delay,
-          scaling, sweep_alpha, sweep_delay, sweep_scale, sweep_skew, sweep_ep, packet)
+          scaling, sweep_alpha, sweep_delay, sweep_scale, sweep_skew, sweep_ep, failures,
+          sweep_failures, packet)
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

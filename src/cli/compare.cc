@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/expert_placement.h"
 #include "cli/policies.h"
 #include "core/check.h"
 #include "plan/switching.h"
@@ -111,27 +112,42 @@ std::vector<std::string> caveats(const Study& study, const RoutingView& routing,
   return notes;
 }
 
-// Settings that are read but have nothing behind them yet.
-Status check_supported(const FabricSpec& spec) {
-  if (spec.kind == FabricKind::kMixnet && spec.mixnet.predictor != Predictor::kUnchanged) {
-    return Error{fmt::format("{}: `predictor = \"{}\"` is not part of this version: use "
-                             "`unchanged`",
-                             spec.name, predictor_name(spec.mixnet.predictor)),
-                 ""};
-  }
-  return Status();
+FabricResult ideal_network(const scenario::Scenario& scenario, const RoutingView& routing,
+                           const CompareProgress& progress) {
+  FabricSpec ideal;
+  ideal.kind = FabricKind::kIdeal;
+  ideal.name = fabric_kind_name(ideal.kind);
+  return simulate(scenario, ideal, routing, progress);
 }
 
-}  // namespace
+void set_bound(const FabricResult& bound, Comparison& comparison) {
+  comparison.bound = bound.iteration;
+  comparison.bound_iterations.clear();
+  for (const IterationSample& sample : bound.iterations) {
+    comparison.bound_iterations.push_back(sample.iteration);
+  }
+  std::copy(std::begin(bound.critical_path), std::end(bound.critical_path),
+            std::begin(comparison.critical_path_bound));
+}
 
-Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView& routing,
-                           const CompareProgress& progress) {
-  // Prices first: a missing one should not surface after minutes of simulation.
+// Experts that stand better compute sooner on any network, so that the bound may fall.
+FabricResult simulate_placed(const scenario::Scenario& scenario, const FabricSpec& spec,
+                             const PlacedRouting& placed, const CompareProgress& progress,
+                             Comparison& comparison) {
+  const FabricResult ideal = ideal_network(scenario, placed.view(), nullptr);
+  FabricResult result = simulate(scenario, spec, placed.view(), progress);
+  CHECK(result.iteration >= ideal.iteration, "no fabric beats the ideal network");
+  if (ideal.iteration < comparison.bound) {
+    set_bound(ideal, comparison);
+  }
+  result.placement = placed.result;
+  return result;
+}
+
+// Before any simulation: what cannot be priced or computed should not surface after minutes of it.
+Result<std::vector<double>> costs_of(const scenario::Scenario& scenario) {
   std::vector<double> costs;
   for (const FabricSpec& spec : scenario.study.fabrics) {
-    if (Status supported = check_supported(spec); !supported) {
-      return supported.error();
-    }
     const Result<scenario::FabricCost> cost =
         scenario::fabric_cost(spec, scenario.study.cluster, scenario.prices);
     if (!cost) {
@@ -149,26 +165,49 @@ Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView
           ""};
     }
   }
-  FabricSpec ideal;
-  ideal.kind = FabricKind::kIdeal;
-  ideal.name = fabric_kind_name(ideal.kind);
-  Comparison comparison;
-  const FabricResult bound = simulate(scenario, ideal, routing, progress);
-  comparison.bound = bound.iteration;
-  for (const IterationSample& sample : bound.iterations) {
-    comparison.bound_iterations.push_back(sample.iteration);
+  return costs;
+}
+
+}  // namespace
+
+Result<Comparison> compare(const scenario::Scenario& scenario, const RoutingView& routing,
+                           const CompareProgress& progress) {
+  const Result<std::vector<double>> costs = costs_of(scenario);
+  if (!costs.ok()) {
+    return costs.error();
   }
-  std::copy(std::begin(bound.critical_path), std::end(bound.critical_path),
-            std::begin(comparison.critical_path_bound));
+  Comparison comparison;
+  bool foresight = false;
+  const FabricResult bound = ideal_network(scenario, routing, progress);
+  set_bound(bound, comparison);
+  const double imbalance = expert_imbalance(scenario.study, routing);
   for (std::size_t i = 0; i < scenario.study.fabrics.size(); ++i) {
-    FabricResult result = simulate(scenario, scenario.study.fabrics[i], routing, progress);
+    const FabricSpec& spec = scenario.study.fabrics[i];
+    FabricResult result;
+    if (spec.placement == ExpertPlacement::kFixed) {
+      result = simulate(scenario, spec, routing, progress);
+      result.placement.imbalance = imbalance;
+      CHECK(result.iteration >= bound.iteration, "no fabric beats the ideal network");
+    } else {
+      const Result<PlacedRouting> placed = place_experts(scenario.study, spec, routing);
+      if (!placed.ok()) {
+        return Error{spec.name + ": " + placed.error().message, ""};
+      }
+      result = simulate_placed(scenario, spec, *placed, progress, comparison);
+      foresight = foresight || placed->foresight;
+    }
+    result.placement.policy = expert_placement_name(spec.placement);
     relate_switching(scenario.study, result);
-    CHECK(result.iteration >= comparison.bound, "no fabric beats the ideal network");
-    result.cost_usd = costs[i];
+    result.cost_usd = (*costs)[i];
     comparison.fabrics.push_back(std::move(result));
   }
   rate_against_fat_tree(comparison.fabrics);
   comparison.notes = caveats(scenario.study, routing, comparison.fabrics);
+  if (foresight) {
+    comparison.notes.push_back(
+        "The routing has no earlier iteration: experts are placed for the very iteration that they "
+        "then meet. Give `first_iteration` at least 1 to place them from the past.");
+  }
   return comparison;
 }
 

@@ -52,6 +52,23 @@ INSTANTIATE_TEST_SUITE_P(Small, Example,
                          testing::Values("prototype-32gpu", "mixtral-8x7b-256gpu",
                                          "mixtral-8x7b-128gpu-measured"));
 
+TEST(Compare, PlacedExpertsShortenWhatTheyShould) {
+  const Comparison c = run("olmoe-placement-64gpu");
+  EXPECT_LT(fabric(c, "joint").iteration, fabric(c, "nic-aware").iteration);
+  EXPECT_LT(fabric(c, "nic-aware").iteration, fabric(c, "fixed").iteration);
+  EXPECT_LT(fabric(c, "fat-tree-nic-aware").iteration, fabric(c, "fat-tree").iteration);
+  EXPECT_LT(fabric(c, "eplb").placement.imbalance, fabric(c, "fixed").placement.imbalance);
+  EXPECT_EQ(fabric(c, "fixed").placement.moved, 0);
+  EXPECT_GT(fabric(c, "joint").placement.moved_bytes.count(), 0);
+  EXPECT_EQ(fabric(c, "joint-every-2").placement.plans, 2 * fabric(c, "joint").placement.plans);
+  for (const FabricResult& f : c.fabrics) {
+    EXPECT_GE(f.iteration, c.bound) << f.name;
+  }
+  const nlohmann::ordered_json config;
+  EXPECT_EQ(report::json_text(report::comparison_json(c, config, "1")),
+            report::json_text(report::comparison_json(run("olmoe-placement-64gpu"), config, "1")));
+}
+
 TEST(Compare, EqualScenariosGiveEqualBytes) {
   const nlohmann::ordered_json config;
   EXPECT_EQ(report::json_text(report::comparison_json(run("prototype-32gpu"), config, "1")),
@@ -76,23 +93,6 @@ TEST(Compare, RewiringPaysWhenItIsFree) {
   EXPECT_EQ(relink.switches, free.switches);
   // Every switch but those hidden in part behind a backward pass waits its 5.67 s.
   EXPECT_GT(relink.iteration.seconds(), 0.9 * 5.67 * static_cast<double>(relink.switches));
-}
-
-Error refused(const std::vector<std::string>& overrides) {
-  const auto scenario = scenario::read_scenario(
-      std::string(MIXNET_SOURCE_DIR) + "/examples/mixtral-8x7b-drift-256gpu.toml", overrides);
-  EXPECT_TRUE(scenario.ok()) << scenario.error().text();
-  const auto routing = scenario::load_routing(*scenario);
-  EXPECT_TRUE(routing.ok()) << routing.error().text();
-  const Result<Comparison> comparison = compare(*scenario, routing->view(), nullptr);
-  EXPECT_FALSE(comparison.ok());
-  return comparison.ok() ? Error{} : comparison.error();
-}
-
-TEST(Compare, SaysWhatIsNotPartOfThisVersion) {
-  EXPECT_NE(refused({"fabric=[{name='mixnet', dispatch='predict', predictor='copilot'}]"})
-                .message.find("`unchanged`"),
-            std::string::npos);
 }
 
 // Decided while running, or circuit by circuit: sound, and explained.

@@ -49,6 +49,14 @@ TEST(FailureRuns, WithoutItsSwitchARegionIsElectrical) {
   EXPECT_NEAR(results[1].runs[0].overhead, 0, 1e-9) << "a fat-tree has no optical switch";
 }
 
+TEST(FailureRuns, AFatTreeFeelsTheNicsThatMixnetUsesForItsOtherTraffic) {
+  const auto results =
+      run({{FailureKind::kEpsNics, 0}, {FailureKind::kNic, 0, FailureSide::kElectrical}});
+  const FabricFailures& tree = results[1];
+  EXPECT_GT(tree.runs[0].overhead, tree.runs[1].overhead);
+  EXPECT_GT(tree.runs[1].overhead, 0);
+}
+
 TEST(FailureRuns, AGpuOutsideTheServerSlowsTensorParallelism) {
   const auto results = run({{FailureKind::kGpu, 0}});
   for (const FabricFailures& fabric : results) {

@@ -16,8 +16,10 @@ int main(int argc, char** argv) {
   mixnet::cli::add_cost_command(app, outcome);
   mixnet::cli::add_wire_command(app, outcome);
   mixnet::cli::add_failures_command(app, outcome);
+  mixnet::cli::add_policy_command(app, outcome);
   mixnet::cli::add_place_command(app, outcome);
   mixnet::cli::add_predict_command(app, outcome);
+  mixnet::cli::add_recover_command(app, outcome);
   mixnet::cli::add_flows_command(app, outcome);
   mixnet::cli::add_trace_command(app, outcome);
   mixnet::cli::add_catalog_command(app, outcome);

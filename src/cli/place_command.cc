@@ -10,10 +10,14 @@
 
 #include "cli/commands.h"
 #include "cli/place_input.h"
+#include "cli/place_output.h"
+#include "cli/place_replay.h"
+#include "cli/placement_gain.h"
 #include "plan/eplb.h"
 #include "plan/place.h"
 #include "report/table.h"
 #include "scenario/host_file.h"
+#include "scenario/trace.h"
 
 namespace mixnet::cli {
 namespace {
@@ -24,8 +28,16 @@ constexpr int kMostGpus = 1 << 16;
 constexpr int kMostSlots = 1 << 20;
 constexpr double kStepsPerMs = 1e6;
 
+constexpr uint64_t kSpreadSeed = 1;
+
 struct PlaceArguments {
   std::string loads;
+  std::string replay;  // a trace, instead of loads
+  int64_t every = 200;
+  int64_t threshold = 1;
+  int alpha = 0;
+  int eps = 0;
+  double spread = 0;
   std::string policy = "nic-aware";
   int gpus = 0;
   int nodes = 0;
@@ -238,16 +250,137 @@ void print_table(const PlaceArguments& typed, const Inputs& inputs, const Answer
       typed.slots, typed.gpus, typed.nodes, inputs.cluster.nics());
 }
 
+// Tokens by source server: what a trace says, or spread as typed.
+Result<DemandMatrix> sent_by_server(const PlaceArguments& typed, const Inputs& inputs,
+                                    std::size_t layer) {
+  const auto servers = static_cast<std::size_t>(typed.nodes);
+  if (inputs.layers.sources.empty()) {
+    const auto row = inputs.layers.loads.row(layer);
+    return spread_over_servers(std::vector<double>(row.begin(), row.end()), servers, typed.spread,
+                               kSpreadSeed + layer);
+  }
+  const Matrix<double>& sources = inputs.layers.sources[layer];
+  if (sources.rows() % servers != 0) {
+    return Error{fmt::format("the {} sources of the trace do not divide over {} nodes",
+                             sources.rows(), servers),
+                 ""};
+  }
+  DemandMatrix sent(servers, sources.cols());
+  for (std::size_t s = 0; s < sources.rows(); ++s) {
+    for (std::size_t x = 0; x < sources.cols(); ++x) {
+      sent(s / (sources.rows() / servers), x) += sources(s, x);
+    }
+  }
+  return sent;
+}
+
+Result<std::vector<PlacementGain>> place_joint(const PlaceArguments& typed, const Inputs& inputs) {
+  if (typed.gpus % typed.nodes != 0 || typed.slots < typed.gpus) {
+    return Error{
+        "--policy joint needs equal nodes and at least one slot per GPU: change --gpus, "
+        "--nodes or --slots",
+        ""};
+  }
+  if (typed.slots < static_cast<int>(inputs.layers.loads.cols())) {
+    return Error{
+        fmt::format("{} experts need at least as many --slots", inputs.layers.loads.cols()), ""};
+  }
+  std::vector<PlacementGain> gains;
+  for (std::size_t l = 0; l < inputs.layers.loads.rows(); ++l) {
+    Result<DemandMatrix> sent = sent_by_server(typed, inputs, l);
+    if (!sent) {
+      return sent.error();
+    }
+    plan::JointProblem problem;
+    problem.sent = std::move(sent).value();
+    problem.gpus_per_server = typed.gpus / typed.nodes;
+    problem.alpha = typed.alpha;
+    problem.eps = typed.eps;
+    Result<PlacementGain> gain = placement_gain(problem, typed.slots);
+    if (!gain) {
+      return Error{fmt::format("layer {}: {}", l, gain.error().message), gain.error().where};
+    }
+    gains.push_back(std::move(gain).value());
+  }
+  return gains;
+}
+
+int run_joint(const PlaceArguments& typed, const Inputs& inputs) {
+  const Result<std::vector<PlacementGain>> gains = place_joint(typed, inputs);
+  if (!gains) {
+    return report_usage_error(gains.error());
+  }
+  if (typed.json) {
+    print_json(joint_json(*gains, inputs.layers.loads.cols()));
+  } else {
+    fmt::print("{}", joint_text(*gains));
+  }
+  return kExitOk;
+}
+
+int run_replay(const PlaceArguments& typed, const plan::PlaceCluster& cluster) {
+  const Result<scenario::RoutingTrace> trace = scenario::RoutingTrace::map(typed.replay);
+  if (!trace) {
+    return report_usage_error(trace.error());
+  }
+  PlaceReplayOptions options;
+  options.cluster = cluster;
+  options.policy = typed.policy == plan::place_policy_name(plan::PlacePolicy::kEplb)
+                       ? plan::PlacePolicy::kEplb
+                       : plan::PlacePolicy::kNicAware;
+  options.groups = typed.groups;
+  options.every = typed.every;
+  options.swaps.threshold = typed.threshold;
+  options.search.move_cost = typed.move_cost;
+  options.search.nic_weight = typed.nic_weight;
+  options.search.work = static_cast<int64_t>(typed.budget_ms * kStepsPerMs);
+  const Result<PlaceReplayResult> result = replay_placement(trace->view(), options);
+  if (!result) {
+    return report_usage_error(result.error());
+  }
+  if (typed.json) {
+    print_json(replay_json(*result, typed.every));
+  } else {
+    fmt::print("{}", replay_text(*result, typed.every));
+  }
+  return kExitOk;
+}
+
+// Options that go together, or not at all.
+Status check_arguments(const PlaceArguments& typed, bool joint) {
+  if (typed.loads.empty() == typed.replay.empty()) {
+    return Error{"give either LOADS or --replay TRACE", ""};
+  }
+  if (joint && !typed.replay.empty()) {
+    return Error{"--replay compares placements alone: use --policy eplb or nic-aware", ""};
+  }
+  if (joint && typed.alpha + typed.eps == 0) {
+    return Error{
+        "--policy joint decides experts and circuits together: give the NICs of a node, "
+        "for example --alpha 6 --eps 2",
+        ""};
+  }
+  if (!joint && (typed.alpha > 0 || typed.eps > 0 || typed.spread > 0)) {
+    return Error{"--alpha, --eps and --spread are for --policy joint", ""};
+  }
+  return Status();
+}
+
 int run_place(PlaceArguments typed) {
-  if (typed.policy == plan::place_policy_name(plan::PlacePolicy::kJoint)) {
-    return report_usage_error(
-        Error{"--policy joint needs circuits to place for, which loads alone do not give: use "
-              "--policy nic-aware here",
-              ""});
+  const bool joint = typed.policy == plan::place_policy_name(plan::PlacePolicy::kJoint);
+  if (Status status = check_arguments(typed, joint); !status) {
+    return report_usage_error(status.error());
+  }
+  if (!typed.replay.empty()) {
+    const Result<plan::PlaceCluster> cluster = cluster_of(typed);
+    return cluster ? run_replay(typed, *cluster) : report_usage_error(cluster.error());
   }
   const Result<Inputs> inputs = read_inputs(typed);
   if (!inputs) {
     return report_usage_error(inputs.error());
+  }
+  if (joint) {
+    return run_joint(typed, *inputs);
   }
   const bool eplb = typed.policy == plan::place_policy_name(plan::PlacePolicy::kEplb);
   const Result<Answer> answer = eplb ? place_eplb(typed, *inputs) : place_nic_aware(typed, *inputs);
@@ -284,25 +417,52 @@ void add_shape_options(CLI::App& command, PlaceArguments& typed) {
       "a NIC per GPU");
 }
 
+void add_joint_options(CLI::App& command, PlaceArguments& typed) {
+  command.add_option("--alpha", typed.alpha, "joint: optical NICs of a node")
+      ->check(CLI::Range(0, 1024));
+  command.add_option("--eps", typed.eps, "joint: electrical NICs of a node")
+      ->check(CLI::Range(0, 1024));
+  command
+      .add_option("--spread", typed.spread,
+                  "joint: how much nodes differ in what they have for an expert, sigma of a "
+                  "log-normal share; a trace says it itself")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 5.0));
+}
+
+void add_replay_options(CLI::App& command, PlaceArguments& typed) {
+  command.add_option("--replay", typed.replay,
+                     "routing trace (.npy): how placements age on it, with and without swaps in "
+                     "each step; instead of LOADS");
+  command.add_option("--every", typed.every, "replay: iterations between plans")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  command
+      .add_option("--threshold", typed.threshold,
+                  "replay: tokens by which a swap must lower the heavier GPU of its pair")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+}
+
 }  // namespace
 
 void add_place_command(CLI::App& app, Outcome& outcome) {
   auto typed = std::make_shared<PlaceArguments>();
   CLI::App* command = app.add_subcommand(
       "place", "choose replicas of experts and their GPUs from the load of every layer");
-  command
-      ->add_option(
-          "LOADS", typed->loads,
-          "CSV, one layer per line, one count per expert; or a routing trace (.npy), which "
-          "also says where tokens start")
-      ->required();
+  command->add_option(
+      "LOADS", typed->loads,
+      "CSV, one layer per line, one count per expert; or a routing trace (.npy), which "
+      "also says where tokens start");
   command
       ->add_option("--policy", typed->policy,
                    "eplb (the maps of deepseek-ai/EPLB), nic-aware (GPUs and NICs, no duplicates), "
-                   "or joint (with circuits; not from loads alone)")
+                   "or joint (together with circuits: --alpha, --eps)")
       ->capture_default_str()
       ->check(CLI::IsMember({"eplb", "nic-aware", "joint"}));
   add_shape_options(*command, *typed);
+  add_joint_options(*command, *typed);
+  add_replay_options(*command, *typed);
   command->add_option("--current", typed->current,
                       "placement in use, as --json prints it: nic-aware moves few experts");
   command
@@ -324,6 +484,9 @@ void add_place_command(CLI::App& app, Outcome& outcome) {
   command->add_flag("--json", typed->json, "print one JSON object instead of a table");
   command->footer(
       "Examples: mixnet place examples/data/olmoe_loads.csv --gpus 16 --nodes 2 --slots 96\n"
+      "          mixnet place examples/data/olmoe_loads.csv --policy joint --gpus 64 --nodes 8 "
+      "--slots 64 --alpha 6 --eps 2\n"
+      "          mixnet place --replay trace.npy --every 200 --gpus 16 --nodes 2 --slots 72\n"
       "          mixnet place loads.csv --topology examples/h20.toml --nodes 4 --slots 288 --json");
   command->callback([typed, &outcome] { outcome.exit_code = run_place(*typed); });
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/cadence_policy.h"
+#include "cli/prediction_policy.h"
 #include "core/check.h"
 #include "plan/topology.h"
 #include "plan/wire.h"
@@ -94,6 +95,7 @@ sim::IterationOptions iteration_policies(const FabricSpec& spec, const Study& st
       spec.mixnet.alpha, study.cluster.nics_per_server - spec.mixnet.alpha, spec.mixnet.allocator);
   options.wiring.change = change_policy(spec, study);
   options.wiring_after = wiring_after_failures(spec);
+  options.predict = prediction_policy(spec, study);
   if (spec.mixnet.cadence == Cadence::kAuto) {
     options.cadence = cadence_policy(spec, study);
   }

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "cli/region_view.h"
@@ -19,11 +20,19 @@ Json shares_json(const v1::Shares& shares) {
   const auto finite = [](double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
   };
+  Json relay = Json::array();
+  for (const v1::RelayShare& share : shares.relay()) {
+    relay.push_back({{"src", share.src()},
+                     {"via", share.via()},
+                     {"dst", share.dst()},
+                     {"amount", share.amount()}});
+  }
   return {{"servers", shares.servers()},
           {"allocator", shares.allocator()},
           {"circuits", std::vector<int>(shares.circuits().begin(), shares.circuits().end())},
           {"circuit", numbers(shares.circuit())},
           {"eps", numbers(shares.eps())},
+          {"relay", std::move(relay)},
           {"completion", finite(shares.completion())},
           {"bound", finite(shares.bound())}};
 }

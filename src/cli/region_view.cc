@@ -94,16 +94,22 @@ std::string shares_text(const v1::Shares& shares) {
   for (const double amount : shares.eps()) {
     eps += amount;
   }
-  const double total = circuit + eps;
+  double relay = 0;
+  for (const v1::RelayShare& share : shares.relay()) {
+    relay += share.amount();
+  }
+  const double total = circuit + eps + relay;
   if (total == 0) {
     return "shares: no server sends anything to another\n";
   }
   std::string text = fmt::format(
       "shares ({}, over VERIFIED circuits): {:.1f} % of the demand over circuits, "
-      "{:.1f} % over electrical NICs\n",
-      shares.allocator(), 100 * circuit / total, 100 * eps / total);
+      "{}{:.1f} % over electrical NICs\n",
+      shares.allocator(), 100 * circuit / total,
+      relay > 0 ? fmt::format("{:.1f} % over a relay, ", 100 * relay / total) : "",
+      100 * eps / total);
   if (!std::isfinite(shares.completion())) {
-    return text + "completion: never, for a pair has neither\n";
+    return text + "completion: never, for a pair has none of these\n";
   }
   return text +
          fmt::format("completion: {:.3f} times the bound\n", shares.completion() / shares.bound());

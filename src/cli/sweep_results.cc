@@ -23,6 +23,22 @@ ordered_json figures(const ordered_json& fabric) {
   return figures;
 }
 
+// A value as the report writes it: tables without their keys, `nic 0 optical, server 9`.
+ordered_json label_of(const ordered_json& value) {
+  if (!value.is_array()) {
+    return value;
+  }
+  std::string text;
+  for (const ordered_json& table : value) {
+    text += text.empty() ? "" : ",";
+    for (const ordered_json& cell : table) {
+      text +=
+          (text.empty() ? "" : " ") + (cell.is_string() ? cell.get<std::string>() : cell.dump());
+    }
+  }
+  return text.empty() ? "none" : text;
+}
+
 ordered_json axis_json(const scenario::SweepAxis& axis) {
   ordered_json json;
   json["keys"] = axis.keys;
@@ -30,7 +46,7 @@ ordered_json axis_json(const scenario::SweepAxis& axis) {
   json["values"] = ordered_json::array();
   json["magnitudes"] = ordered_json::array();
   for (const std::vector<scenario::SweepValue>& step : axis.steps) {
-    json["values"].push_back(step.front().json);
+    json["values"].push_back(label_of(step.front().json));
     json["magnitudes"].push_back(nullptr);
     if (step.front().magnitude.has_value()) {
       json["magnitudes"].back() = *step.front().magnitude;

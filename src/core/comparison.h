@@ -68,6 +68,16 @@ struct IterationSample {
   int64_t changed_circuits = 0;  // set up anew by the region that changed most
 };
 
+// How well experts were placed, and what that took.
+struct PlacementResult {
+  std::string policy;    // "fixed", "eplb", ...
+  double imbalance = 1;  // assignments of the busiest expert rank over the mean, over all layers,
+                         // copies and iterations
+  int64_t plans = 0;     // times that a layer was planned
+  int64_t moved = 0;     // experts that changed their rank, in one copy of the job
+  Bytes moved_bytes;     // of all copies, with their optimizer state
+};
+
 // One fabric of a comparison. Times and bytes are means over the simulated iterations unless they
 // say otherwise; pictures show the first one.
 struct FabricResult {
@@ -82,6 +92,7 @@ struct FabricResult {
   std::vector<IterationSample> iterations;
   SimTime iteration_p50;  // sorted[floor(q n)], q = 0.5 and 0.99
   SimTime iteration_p99;
+  PlacementResult placement;
   std::string cadence_explanation;  // why the controller did what it did; cadence auto only
   double cost_usd = 0;
   double perf_per_dollar = 0;  // relative to fat-tree of the same run; 0 if there is none

@@ -48,4 +48,18 @@ const char* dispatch_mode_name(DispatchMode mode) {
   CHECK(false, "unknown dispatch mode");
 }
 
+const char* expert_placement_name(ExpertPlacement placement) {
+  switch (placement) {
+    case ExpertPlacement::kFixed:
+      return "fixed";
+    case ExpertPlacement::kEplb:
+      return "eplb";
+    case ExpertPlacement::kNicAware:
+      return "nic-aware";
+    case ExpertPlacement::kJoint:
+      return "joint";
+  }
+  CHECK(false, "unknown placement");
+}
+
 }  // namespace mixnet

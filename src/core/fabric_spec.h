@@ -42,12 +42,22 @@ struct MixnetSettings {
   Predictor predictor = Predictor::kUnchanged;  // what kPredict asks
 };
 
+// Where the experts of a layer stand, and for whom it is decided.
+enum class ExpertPlacement {
+  kFixed,     // in order
+  kEplb,      // balanced compute
+  kNicAware,  // balanced compute, then what NICs carry
+  kJoint,     // together with the circuits (kMixnet only)
+};
+
 struct FabricSpec {
   FabricKind kind = FabricKind::kFatTree;
   std::string name;             // unique within a scenario; the kind's name unless labelled
   double oversubscription = 1;  // leaf down : up capacity, fat-tree-oversubscribed only
   int switch_radix = 64;        // ports of one packet switch; half of a leaf's face the NICs
-  MixnetSettings mixnet;        // kMixnet only
+  ExpertPlacement placement = ExpertPlacement::kFixed;
+  int placement_every = 0;  // iterations between plans; 0: planned once
+  MixnetSettings mixnet;    // kMixnet only
 };
 
 // The fixed names of the command line: "fat-tree", "fat-tree-oversubscribed", "rail-optimized",
@@ -55,5 +65,6 @@ struct FabricSpec {
 const char* fabric_kind_name(FabricKind kind);
 const char* allocator_name(Allocator allocator);
 const char* dispatch_mode_name(DispatchMode mode);
+const char* expert_placement_name(ExpertPlacement placement);
 
 }  // namespace mixnet

@@ -54,6 +54,14 @@ double attention_flops_per_token(const MoeModel& m, int sequence_length) {
   return projections + scores;
 }
 
+double decode_score_flops_per_token(const MoeModel& m, int context) {
+  // Per head and cached token a query-key product and a weighted value, without causal half.
+  const double width = is_latent(m) ? static_cast<double>(m.query_heads) *
+                                          (2.0 * m.kv_lora_rank + kLatentRotaryWidth)
+                                    : static_cast<double>(query_width(m) + value_width(m));
+  return 2.0 * context * width;
+}
+
 double gate_flops_per_token(const MoeModel& m) {
   return 2.0 * static_cast<double>(gate_parameters(m));
 }
@@ -68,6 +76,10 @@ double head_flops_per_token(const MoeModel& m) {
 }
 double expert_flops_per_assignment(const MoeModel& m) {
   return 2.0 * static_cast<double>(expert_parameters(m));
+}
+
+int64_t cache_elements_per_token(const MoeModel& m) {
+  return is_latent(m) ? m.kv_lora_rank + kLatentRotaryWidth : 2LL * m.kv_heads * m.head_dim;
 }
 
 Bytes assignment_bytes(const MoeModel& m, const ComputeSettings& compute) {

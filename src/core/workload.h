@@ -17,6 +17,9 @@ namespace mixnet {
 
 // Forward FLOPs of one token in one layer.
 double attention_flops_per_token(const MoeModel& model, int sequence_length);
+// Of the scores and weighted values of one new token that attends to `context` cached ones; latent
+// attention works in the latent space (the projections of the cache are absorbed).
+double decode_score_flops_per_token(const MoeModel& model, int context);
 double gate_flops_per_token(const MoeModel& model);
 double dense_ffn_flops_per_token(const MoeModel& model);
 double shared_expert_flops_per_token(const MoeModel& model);
@@ -31,6 +34,9 @@ int64_t dense_ffn_parameters(const MoeModel& model);
 int64_t shared_expert_parameters(const MoeModel& model);
 int64_t expert_parameters(const MoeModel& model);     // of one routed expert
 int64_t embedding_parameters(const MoeModel& model);  // one vocabulary matrix
+
+// Elements that one token leaves in the key-value cache of one layer.
+int64_t cache_elements_per_token(const MoeModel& model);
 
 // Bytes of one dispatched token copy. Every (token, expert) assignment is one copy.
 Bytes assignment_bytes(const MoeModel& model, const ComputeSettings& compute);

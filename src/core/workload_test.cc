@@ -84,6 +84,16 @@ TEST(Workload, MoeLayersFollowTheDenseOnes) {
   EXPECT_TRUE(every_second.is_moe(1));
 }
 
+TEST(Workload, DecodingReadsTheCacheAndScoresAllOfIt) {
+  // Grouped queries: 2 kv_heads d elements; 4 c q d FLOPs, twice the causal ones of a sequence.
+  EXPECT_EQ(cache_elements_per_token(mixtral_8x7b()), 2048);
+  EXPECT_DOUBLE_EQ(decode_score_flops_per_token(mixtral_8x7b(), 1000), 4.0 * 1000 * 32 * 128);
+  // Latent attention: 576 elements; queries of 576, values of 512 in the latent space.
+  EXPECT_EQ(cache_elements_per_token(deepseek_v3()), 576);
+  EXPECT_DOUBLE_EQ(decode_score_flops_per_token(deepseek_v3(), 1000),
+                   2.0 * 1000 * 128 * (576 + 512));
+}
+
 TEST(Workload, WireBytesChargeEveryStartedPacket) {
   NetworkSettings network;
   EXPECT_EQ(wire_bytes(Bytes(0), network).count(), 0);

@@ -253,7 +253,8 @@ void read_links(TableReader reader, const Draft& draft, RegionSettings& config) 
 void read_control(TableReader reader, RegionSettings& config) {
   ocs::ControllerOptions& options = config.options;
   std::vector<std::pair<std::string, Allocator>> allocators;
-  for (const Allocator a : {Allocator::kSplit, Allocator::kAlgorithm1, Allocator::kReleased}) {
+  for (const Allocator a :
+       {Allocator::kSplit, Allocator::kAlgorithm1, Allocator::kReleased, Allocator::kRelay}) {
     allocators.emplace_back(allocator_name(a), a);
   }
   reader.read_choice("allocator", config.allocator, allocators);

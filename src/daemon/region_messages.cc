@@ -174,6 +174,13 @@ void fill_shares(const Wiring& wiring, const char* allocator, v1::Shares& shares
   shares.set_completion(wiring.completion);
   shares.set_bound(wiring.bound);
   shares.set_allocator(allocator);
+  for (const RelayShare& relayed : wiring.relay) {
+    v1::RelayShare& share = *shares.add_relay();
+    share.set_src(relayed.src);
+    share.set_via(relayed.via);
+    share.set_dst(relayed.dst);
+    share.set_amount(relayed.amount);
+  }
 }
 
 Result<DemandMatrix> demand_of(const v1::ReportDemandRequest& request, std::size_t servers) {

@@ -17,6 +17,7 @@
 
 #include "daemon/grpc_listener.h"
 #include "daemon/region_client.h"
+#include "daemon/region_messages.h"
 #include "plan/wire.h"
 #include "support/temporary_directory.h"
 
@@ -136,6 +137,21 @@ TEST_F(RegionServiceTest, ReportedDemandComesBackAsShares) {
   EXPECT_NEAR(shares.eps(1), 10, 1e-6);  // one of three NICs
   EXPECT_NEAR(shares.completion(), 10, 1e-6);
   EXPECT_EQ(shares.allocator(), "split");
+}
+
+TEST(Shares, RelaysArePartOfTheMessage) {
+  // 0 - 1 - 2 in a row: what 0 has for 2 can only be forwarded by 1.
+  const plan::WireProblem problem{DemandMatrix(3, 3, 6.0), 2, 0};
+  Matrix<int> row(3, 3);
+  row(0, 1) = row(1, 0) = row(1, 2) = row(2, 1) = 1;
+  v1::Shares shares;
+  fill_shares(plan::route_over(problem, row, Allocator::kRelay), "relay", shares);
+  ASSERT_EQ(shares.relay_size(), 2);
+  EXPECT_EQ(shares.relay(0).src(), 0);
+  EXPECT_EQ(shares.relay(0).via(), 1);
+  EXPECT_EQ(shares.relay(0).dst(), 2);
+  EXPECT_NEAR(shares.relay(0).amount(), 6, 1e-6);
+  EXPECT_NEAR(shares.completion(), 12, 0.1);
 }
 
 TEST_F(RegionServiceTest, NothingIsSentOverACircuitThatDidNotComeUp) {

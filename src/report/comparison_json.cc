@@ -79,6 +79,11 @@ ordered_json fabric_json(const FabricResult& fabric, SimTime bound) {
   json["switches_per_iteration"] = per_iteration(fabric.switches, fabric);
   json["series"] = series_json(fabric.iterations);
   json["cadence_explanation"] = nullptr;
+  json["placement"] = {{"policy", fabric.placement.policy},
+                       {"imbalance", fabric.placement.imbalance},
+                       {"plans", fabric.placement.plans},
+                       {"moved_experts", fabric.placement.moved},
+                       {"moved_bytes", fabric.placement.moved_bytes.count()}};
   if (!fabric.cadence_explanation.empty()) {
     json["cadence_explanation"] = fabric.cadence_explanation;
   }

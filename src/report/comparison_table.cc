@@ -80,6 +80,32 @@ Table switching_table(const Comparison& comparison) {
   return table;
 }
 
+Table placement_table(const Comparison& comparison) {
+  Table table({{"experts", Align::kLeft},
+               {"placement", Align::kLeft},
+               {"imbalance"},
+               {"mean all-to-all"},
+               {"plans"},
+               {"moved experts"},
+               {"moved bytes"}});
+  for (const FabricResult& fabric : comparison.fabrics) {
+    const PlacementResult& p = fabric.placement;
+    table.add_row({fabric.name, p.policy, ratio_text(p.imbalance),
+                   duration_text(fabric.mean_all_to_all), std::to_string(p.plans),
+                   std::to_string(p.moved), bytes_text(p.moved_bytes)});
+  }
+  return table;
+}
+
+bool has_placement(const Comparison& comparison) {
+  for (const FabricResult& fabric : comparison.fabrics) {
+    if (fabric.placement.plans > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool has_switching(const Comparison& comparison) {
   for (const FabricResult& fabric : comparison.fabrics) {
     if (fabric.iterations.size() > 1) {
@@ -131,6 +157,10 @@ std::string comparison_text(const Comparison& comparison, bool verbose) {
         "Mean over iterations, of the region that switches most; ocs, nic, control and "
         "detour are the exposed switching by its cause.",
         kTextWidth, 0);
+  }
+  if (has_placement(comparison)) {
+    text += '\n' + placement_table(comparison).text();
+    text += wrapped(kPlacementCaption, kTextWidth, 0);
   }
   if (verbose) {
     text += '\n' + breakdown_table(comparison).text();

@@ -7,6 +7,17 @@
 
 namespace mixnet::report {
 
+// What moved bytes are, and what they leave out.
+inline constexpr const char* kPlacementCaption =
+    "imbalance: tokens of the busiest expert rank over the mean. Moved bytes are weights, "
+    "gradients "
+    "and optimizer state of experts that change their rank; the time to move them is not part of "
+    "the iteration.";
+
+// Placement of experts per fabric, and whether any fabric plans one.
+Table placement_table(const Comparison& comparison);
+bool has_placement(const Comparison& comparison);
+
 // One row per fabric: iteration, all-to-all share, exposed switching, ratio to the bound, network
 // cost, performance per dollar.
 Table headline_table(const Comparison& comparison);

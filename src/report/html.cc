@@ -69,6 +69,11 @@ std::string over_time_html(const Comparison& comparison) {
         "<div id=\"causes\" class=\"chart\"></div>\n<div class=\"scroll\">\n" +
         table_html(switching_table(comparison)) + "\n</div>\n</section>\n";
   }
+  if (has_placement(comparison)) {
+    html += "<section>\n<h2>Where the experts stand</h2>\n<p class=\"caption\">" +
+            html_escaped(kPlacementCaption) + "</p>\n<div class=\"scroll\">\n" +
+            table_html(placement_table(comparison)) + "\n</div>\n</section>\n";
+  }
   return html;
 }
 

@@ -121,6 +121,10 @@ SimTime p99_of(const Delay& delay) { return later_of(delay.mean, delay.p99); }
 Json fabric_json(const FabricSpec& fabric) {
   Json json = {{"name", fabric.name}, {"kind", fabric_kind_name(fabric.kind)}};
   json["switch_radix"] = fabric.switch_radix;
+  json["placement"] = expert_placement_name(fabric.placement);
+  if (fabric.placement_every > 0) {
+    json["placement_every"] = fabric.placement_every;
+  }
   if (fabric.kind == FabricKind::kFatTreeOversubscribed) {
     json["oversubscription"] = fabric.oversubscription;
   }

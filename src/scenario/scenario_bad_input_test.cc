@@ -179,6 +179,11 @@ const Case kFitCases[] = {
     {"name = \"fat-tree\"", "name = \"fat-tree-oversubscribed\"", 29, "`oversubscription = 3`"},
     {"name = \"fat-tree\"", "name = \"mixnet\"", 32, "a second fabric is called `mixnet`"},
     {"name = \"fat-tree\"", "name = \"fat-tree\"\nswitch_radix = 7", 31, "even"},
+    {"name = \"fat-tree\"", "name = \"fat-tree\"\nplacement = \"joint\"", 31,
+     "`fat-tree` has no circuits to decide: use `nic-aware`"},
+    {"name = \"fat-tree\"", "name = \"fat-tree\"\nplacement = \"eplp\"", 31, "`eplb`"},
+    {"name = \"fat-tree\"", "name = \"fat-tree\"\nplacement_every = 3", 31,
+     "add `placement = \"nic-aware\"`"},
     {"[[fabric]]\nname = \"fat-tree\"\n[[fabric]]\nname = \"mixnet\"\n", "[fabric]\n", 29,
      "must be written as [[fabric]]"},
 };

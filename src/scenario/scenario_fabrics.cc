@@ -184,6 +184,25 @@ void check_label(TableReader& reader, const FabricSpec& fabric) {
   }
 }
 
+void read_placement(TableReader& reader, FabricSpec& fabric) {
+  reader.read_choice<ExpertPlacement>("placement", fabric.placement,
+                                      {{"fixed", ExpertPlacement::kFixed},
+                                       {"eplb", ExpertPlacement::kEplb},
+                                       {"nic-aware", ExpertPlacement::kNicAware},
+                                       {"joint", ExpertPlacement::kJoint}});
+  reader.read_int("placement_every", fabric.placement_every, 1, 1'000'000);
+  if (fabric.placement == ExpertPlacement::kJoint && fabric.kind != FabricKind::kMixnet) {
+    reader.problem("placement", fmt::format("`joint` decides experts and circuits together, and "
+                                            "`{}` has no circuits to decide: use `nic-aware`",
+                                            fabric_kind_name(fabric.kind)));
+  }
+  if (fabric.placement == ExpertPlacement::kFixed && reader.has("placement_every")) {
+    reader.problem("placement_every",
+                   "`placement_every` counts iterations between plans, and a fixed placement has "
+                   "none: add `placement = \"nic-aware\"`");
+  }
+}
+
 FabricSpec read_fabric(TableReader& reader, const Cluster& cluster, const MixnetSettings& shared) {
   FabricSpec fabric;
   reader.read_choice<FabricKind>("name", fabric.kind,
@@ -221,8 +240,10 @@ FabricSpec read_fabric(TableReader& reader, const Cluster& cluster, const Mixnet
     read_control_keys(reader, fabric.mixnet);
     check_control(reader, fabric.mixnet);
   } else {
+    fabric.mixnet.alpha = shared.alpha;  // how many NICs `eps-nics` breaks on any fabric
     refuse_mixnet_keys(reader, fabric);
   }
+  read_placement(reader, fabric);
   return fabric;
 }
 

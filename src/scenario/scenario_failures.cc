@@ -59,7 +59,9 @@ void read_failures(const ScenarioFile& file, Scenario& scenario) {
     file.problems.add(node->source(), "`failure` must be written [[failure]], once per failure");
     return;
   }
-  check_fabrics(*node, scenario, file.problems);
+  if (!list->empty()) {
+    check_fabrics(*node, scenario, file.problems);
+  }
   for (const toml::node& entry : *list) {
     const toml::table* table = entry.as_table();
     if (table == nullptr) {

@@ -104,10 +104,8 @@ inline constexpr KeySpec kControlKeys[] = {
 
 // A fabric may also carry every key of [mixnet] and [control].
 inline constexpr KeySpec kFabricKeys[] = {
-    {"name", "\"fat-tree\"", true},
-    {"label", "\"mixnet-never\""},
-    {"oversubscription", "3"},
-    {"switch_radix", "64"},
+    {"name", "\"fat-tree\"", true}, {"label", "\"mixnet-never\""},  {"oversubscription", "3"},
+    {"switch_radix", "64"},         {"placement", "\"nic-aware\""}, {"placement_every", "200"},
 };
 
 inline constexpr KeySpec kFailureKeys[] = {

@@ -55,12 +55,52 @@ std::optional<ordered_json> scalar(const toml::node& node) {
   return std::nullopt;
 }
 
-// What stands for the keys of an axis: one scalar, or an array of one for each.
+// A scalar, or an array of tables of scalars: what [[failure]] is set to.
+std::optional<ordered_json> value_of(const toml::node& node) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr) {
+    return scalar(node);
+  }
+  ordered_json list = ordered_json::array();
+  for (const toml::node& item : *array) {
+    const toml::table* table = item.as_table();
+    if (table == nullptr) {
+      return std::nullopt;
+    }
+    list.push_back(ordered_json::object());
+    for (const auto& [key, node_of_key] : *table) {
+      const std::optional<ordered_json> value = scalar(node_of_key);
+      if (!value.has_value()) {
+        return std::nullopt;
+      }
+      list.back()[std::string(key.str())] = *value;
+    }
+  }
+  return list;
+}
+
+// As TOML. What JSON writes for numbers, text and truth values is TOML too.
+std::string toml_text(const ordered_json& value) {
+  if (!value.is_array()) {
+    return value.dump();
+  }
+  std::vector<std::string> tables;
+  for (const ordered_json& table : value) {
+    std::vector<std::string> entries;
+    for (const auto& [key, scalar] : table.items()) {
+      entries.push_back(ordered_json(key).dump() + " = " + scalar.dump());
+    }
+    tables.push_back(fmt::format("{{{}}}", fmt::join(entries, ", ")));
+  }
+  return fmt::format("[{}]", fmt::join(tables, ", "));
+}
+
+// What stands for the keys of an axis: one value, or an array of one for each.
 std::optional<std::vector<SweepValue>> read_step(const toml::node& node, std::size_t keys,
                                                  bool linked) {
   std::vector<SweepValue> step;
   const auto add = [&](const toml::node& item) {
-    const std::optional<ordered_json> value = scalar(item);
+    const std::optional<ordered_json> value = value_of(item);
     if (value.has_value()) {
       step.push_back({*value, sweep_magnitude(*value)});
     }
@@ -79,7 +119,7 @@ std::optional<std::vector<SweepValue>> read_step(const toml::node& node, std::si
 
 std::string shape_of_a_step(const SweepAxis& axis, bool linked) {
   return linked ? fmt::format("an array of {} values, one for each key", axis.keys.size())
-                : "a number, a text, true or false";
+                : "a number, a text, true, false or an array of tables";
 }
 
 // Dots part the keys of tables; what is between them is a TOML key.
@@ -348,8 +388,7 @@ Result<Scenario> read_sweep_point(const Sweep& sweep, std::size_t index) {
   std::vector<Override> settings = sweep.fixed;
   visit_steps(sweep, index, [&](const SweepAxis& axis, const std::vector<SweepValue>& step) {
     for (std::size_t k = 0; k < axis.keys.size(); ++k) {
-      // What JSON writes for numbers, text and truth values is TOML too.
-      settings.push_back({axis.keys[k] + "=" + step[k].json.dump(), sweep.file, axis.line});
+      settings.push_back({axis.keys[k] + "=" + toml_text(step[k].json), sweep.file, axis.line});
     }
   });
   Result<Scenario> scenario = read_overridden_scenario(sweep.scenario, settings);

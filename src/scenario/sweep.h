@@ -14,7 +14,8 @@
 namespace mixnet::scenario {
 
 struct SweepValue {
-  nlohmann::ordered_json json;      // a number, text, true or false, as in the scenario file
+  // As in the scenario file: a number, text, true or false, or an array of tables of these.
+  nlohmann::ordered_json json;
   std::optional<double> magnitude;  // of numbers, and of times (s), rates (bit/s) and sizes (bytes)
 };
 

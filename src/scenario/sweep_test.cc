@@ -96,6 +96,26 @@ values = ["1us", "10s"]
   EXPECT_EQ(scenario->study.fabrics[1].mixnet.switch_time.mean, SimTime::from_ms(10'000));
 }
 
+TEST(Sweep, AStepMayBeASetOfFailures) {
+  const TemporaryDirectory directory;
+  const auto sweep = read(directory, kScenario + R"(
+set = ["fabric=[{name='mixnet'}]"]
+[[axis]]
+key = "failure"
+values = [[], [{kind = "server", server = 1}, {kind = "nic", server = 0, side = "optical"}]]
+)");
+  ASSERT_TRUE(sweep.ok()) << sweep.error().text();
+  EXPECT_EQ(sweep_point(*sweep, 0).dump(), R"({"failure":[]})");
+  const auto whole = read_sweep_point(*sweep, 0);
+  ASSERT_TRUE(whole.ok()) << whole.error().text();
+  EXPECT_TRUE(whole->study.failures.empty());
+  const auto broken = read_sweep_point(*sweep, 1);
+  ASSERT_TRUE(broken.ok()) << broken.error().text();
+  ASSERT_EQ(broken->study.failures.size(), 2U);
+  EXPECT_EQ(broken->study.failures[0].kind, FailureKind::kServer);
+  EXPECT_EQ(broken->study.failures[1].side, FailureSide::kOptical);
+}
+
 TEST(Sweep, AValueThatTheScenarioRefusesIsNamedByItsLine) {
   const TemporaryDirectory directory;
   const auto sweep = read(directory, kScenario + "[[axis]]\nkey = 'mixnet.alpha'\nvalues = [99]\n");
@@ -148,6 +168,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"scenario='x'\n[[axis]]\nkey=[]\nvalues=[1]\n", 3, "names no key"},
         Bad{"scenario='x'\n[[axis]]\nkey='a.b'\nvalues=[1,[2]]\n", 4, "value 2"},
         Bad{"scenario='x'\n[[axis]]\nkey='a.b'\nvalues=[1,nan]\n", 4, "value 2"},
+        Bad{"scenario='x'\n[[axis]]\nkey='a'\nvalues=[[1]]\n", 4, "array of tables"},
+        Bad{"scenario='x'\n[[axis]]\nkey='a'\nvalues=[[{b=[1]}]]\n", 4, "array of tables"},
         Bad{"scenario='x'\n[[axis]]\nkey=['a','b']\nvalues=[[1,2],[3]]\n", 4, "array of 2 values"},
         Bad{"scenario='x'\n[[axis]]\nkey='a.b'\nvalues=[1,2,1]\n", 4, "comes twice: remove one"},
         Bad{"scenario='x'\n[[axis]]\nkey='a.b'\nfrom=1\nto=3\nsteps=9\n", 6, "fewer `steps`"},
@@ -178,7 +200,7 @@ TEST(Sweep, EveryPointOfTheExamplesIsAScenario) {
       EXPECT_TRUE(scenario.ok()) << scenario.error().text();
     }
   }
-  EXPECT_GE(examples, 6);
+  EXPECT_GE(examples, 7);
 }
 
 TEST(Sweep, RefusesMorePointsThanItCanHold) {

@@ -44,7 +44,8 @@ struct PredictionRequest {
 };
 
 // Assignments, expert ranks x experts. Asked in any order of copies, in order of (step, layer)
-// within one. Without a policy everything is expected to be as it was last.
+// within one and a stage; regions of equal routing that have lost NICs ask once more, at most an
+// iteration behind. Without a policy everything is expected to be as it was last.
 using PredictPolicy = std::function<DemandMatrix(const PredictionRequest&)>;
 
 // What a region knows before an iteration.

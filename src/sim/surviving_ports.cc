@@ -30,8 +30,20 @@ int choose_gateway(int server, const std::vector<ServerPorts>& ports, const Plac
   return best;
 }
 
-void apply(const Failure& failure, bool circuits, const Placement& placement,
+// The electrical NICs that mixnet would have in a server: the parts that break are then the same on
+// every fabric.
+int mixnet_electrical(const Study& study, const FabricSpec& spec) {
+  return std::max(1, study.cluster.nics_per_server - spec.mixnet.alpha);
+}
+
+struct Breaking {
+  bool circuits = false;
+  int electrical = 0;  // NICs that are lost with eps-nics
+};
+
+void apply(const Failure& failure, const Breaking& breaking, const Placement& placement,
            std::vector<ServerPorts>& ports) {
+  const bool circuits = breaking.circuits;
   ServerPorts& p = ports[static_cast<std::size_t>(failure.server)];
   const auto lose = [](int& nics) { nics = std::max(0, nics - 1); };
   switch (failure.kind) {
@@ -50,7 +62,7 @@ void apply(const Failure& failure, bool circuits, const Placement& placement,
       return;
     }
     case FailureKind::kEpsNics:
-      p.electrical = circuits ? 0 : p.electrical;
+      p.electrical = std::max(0, p.electrical - breaking.electrical);
       return;
     case FailureKind::kServer:
       p.optical = 0;
@@ -75,8 +87,9 @@ std::vector<ServerPorts> surviving_ports(const Study& study, const FabricSpec& s
   std::vector<ServerPorts> ports(
       static_cast<std::size_t>(placement.servers()),
       ServerPorts{circuits ? alpha : 0, study.cluster.nics_per_server - alpha, -1});
+  const Breaking breaking{circuits, mixnet_electrical(study, spec)};
   for (const Failure& failure : study.failures) {
-    apply(failure, circuits, placement, ports);
+    apply(failure, breaking, placement, ports);
   }
   // Gateways last, when it is known who has NICs left.
   for (int server = 0; server < placement.servers(); ++server) {

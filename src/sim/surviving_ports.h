@@ -21,7 +21,8 @@ struct ServerPorts {
 //   ocs-port         one optical NIC less
 //   ocs              no optical NIC in the region
 //   eps-nics         no electrical NIC; the server of the region with the most NICs left becomes
-//                    the gateway (the lower number of equals)
+//                    the gateway (the lower number of equals). Where all NICs are electrical, as
+//                    many are lost as mixnet has (NICs - alpha, at least one)
 //   server           the spare has no optical NIC
 //   gpu              the backup takes one NIC of the side for itself (the last electrical one is
 //                    shared), and slows its region down: remote_tensor_regions()

@@ -66,6 +66,21 @@ TEST(SurvivingPorts, WithoutElectricalNicsAPeerIsTheGateway) {
   EXPECT_EQ(ports[10].electrical, 2);
 }
 
+// The same two NICs as on mixnet.
+TEST(SurvivingPorts, AServerOfAFatTreeLosesAsManyNics) {
+  FabricSpec tree;
+  const auto ports = after({{FailureKind::kEpsNics, 9}}, tree);
+  EXPECT_EQ(ports[9].electrical, 6);
+  EXPECT_EQ(ports[8].electrical, 8);
+  tree.mixnet.alpha = 3;
+  EXPECT_EQ(after({{FailureKind::kEpsNics, 9}}, tree)[9].electrical, 3);
+  tree.mixnet.alpha = 20;  // [mixnet] of a scenario without such a fabric is not checked
+  EXPECT_EQ(after({{FailureKind::kEpsNics, 9}}, tree)[9].electrical, 7);
+  tree.mixnet.alpha = 1;
+  const auto twice = after({{FailureKind::kEpsNics, 9}, {FailureKind::kEpsNics, 9}}, tree);
+  EXPECT_EQ(twice[9].electrical, 1) << "the job would not run without";
+}
+
 TEST(SurvivingPorts, NobodyIsCutOff) {
   const auto ports = after({{FailureKind::kOcs, 0}, {FailureKind::kEpsNics, 0}}, circuits());
   EXPECT_EQ(ports[0].electrical, 1);

@@ -56,6 +56,46 @@ TEST_F(PlaceCommand, PublishedExampleOfEplb) {
   EXPECT_NEAR(layer["max_over_mean"].get<double>(), 1.208, 5e-4);
 }
 
+TEST_F(PlaceCommand, JointIsNeverBehindAndPrintsItsMaps) {
+  const std::string options =
+      "--policy joint --gpus 8 --nodes 4 --slots 16 --alpha 2 --eps 1 --spread 0.8";
+  const ProgramRun done = run(kExample, options + " --json");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  const json answer = json::parse(done.output);
+  ASSERT_EQ(answer["layers"].size(), 2U);
+  for (const json& layer : answer["layers"]) {
+    EXPECT_EQ(layer["phy2log"].size(), 16U);
+    EXPECT_EQ(layer["logcnt"].size(), 12U);
+    EXPECT_EQ(layer["circuits"].size(), 4U);
+    EXPECT_GE(layer["max_over_mean"].get<double>(), 1);
+    EXPECT_LE(layer["completion"].get<double>(), layer["place_then_wire"].get<double>());
+    EXPECT_LE(layer["place_then_wire"].get<double>(), layer["wire_only"].get<double>());
+    EXPECT_GE(layer["completion"].get<double>(), layer["bound"].get<double>());
+  }
+  EXPECT_LT(answer["layers"][0]["completion"], answer["layers"][0]["wire_only"]);
+  EXPECT_THAT(run(kExample, options).output, HasSubstr("place, then wire"));
+}
+
+TEST_F(PlaceCommand, ReplayShowsHowPlansAge) {
+  const std::string program = "cd '" + directory_.file("") + "' && '" MIXNET_PROGRAM "' ";
+  ASSERT_EQ(std::system((program + "trace generate t.npy --iterations 12 --sources 8 --experts 16 "
+                                   "--tokens 256 --top-k 2 --drift 0.1 >out 2>err")
+                            .c_str()),
+            0)
+      << read_all(directory_.file("err"));
+  ASSERT_EQ(
+      std::system((program + "place --replay t.npy --every 4 --gpus 8 --nodes 2 --slots 24 --json "
+                             ">out 2>err")
+                      .c_str()),
+      0)
+      << read_all(directory_.file("err"));
+  const json answer = json::parse(read_all(directory_.file("out")));
+  EXPECT_EQ(answer["plans"], 2);
+  EXPECT_EQ(answer["iterations"].size(), 8U);
+  EXPECT_LE(answer["mean"]["swapped"], answer["mean"]["planned"]);
+  EXPECT_LT(answer["mean"]["planned"], answer["mean"]["contiguous"]);
+}
+
 TEST_F(PlaceCommand, NicAwareIsNoWorseAndHasNoDuplicates) {
   const ProgramRun done = run(kExample, "--gpus 8 --nodes 2 --slots 16 --json");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
@@ -110,7 +150,11 @@ TEST_F(PlaceCommand, UsageErrorsEndWithTwoAndSayWhatToType) {
       {"1,2,3\n", "--gpus 2 --nodes 1 --slots 2", "at least 3 slots"},
       {"1,2,3\n", "--gpus 2 --slots 4", "--nodes"},
       {"1,2,3\n", "--gpus 2 --nodes 1 --slots 5 --policy eplb", "give 4 or 6 slots"},
-      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --policy joint", "--policy nic-aware"},
+      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --policy joint", "--alpha 6 --eps 2"},
+      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --alpha 6", "are for --policy joint"},
+      {"1,2\n", "--gpus 3 --nodes 2 --slots 4 --policy joint --alpha 1 --eps 1", "equal nodes"},
+      {"1,2,3\n", "--gpus 2 --nodes 2 --slots 2 --policy joint --alpha 1 --eps 1", "at least"},
+      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --replay t.npy", "either LOADS or --replay"},
       {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --current bad.json", "bad.json: layer 0, slot 1"},
       {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --current none.json", "none.json"},
       {"1,2\n", "--nodes 1 --slots 4 --topology bad.toml", "bad.toml:2"},

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/place_replay.h"
+#include "cli/placement_gain.h"
+
+// What `mixnet place` prints beside plain placements: JSON objects and tables.
+namespace mixnet::cli {
+
+nlohmann::ordered_json joint_json(const std::vector<PlacementGain>& gains, std::size_t experts);
+std::string joint_text(const std::vector<PlacementGain>& gains);
+
+nlohmann::ordered_json replay_json(const PlaceReplayResult& result, int64_t every);
+std::string replay_text(const PlaceReplayResult& result, int64_t every);
+
+}  // namespace mixnet::cli
