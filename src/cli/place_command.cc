@@ -234,7 +234,6 @@ void print_table(const PlaceArguments& typed, const Inputs& inputs, const Answer
                        {"duplicates"},
                        {"moved"}});
   const auto number = [](double value) { return fmt::format("{:.4f}", value); };
-  plan::LayerPlacement worst;
   for (std::size_t l = 0; l < answer.layers.size(); ++l) {
     const plan::LayerPlacement& a = answer.layers[l];
     const bool network = inputs.cluster.hosts() > 1;
