@@ -168,7 +168,7 @@ std::vector<int> place(const Sampling& sampling, const std::vector<double>& popu
     }
     if (sampling.slots_per_gpu > kOwn) {
       const int next = g / kGpusPerHost * kGpusPerHost + (g + 1) % kGpusPerHost;
-      const auto first = popularity.begin() + next * kOwn;
+      const auto first = popularity.begin() + std::ptrdiff_t{next} * kOwn;
       expert.push_back(
           static_cast<int>(std::max_element(first, first + kOwn) - popularity.begin()));
     }

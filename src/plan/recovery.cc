@@ -15,7 +15,10 @@ namespace {
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-int ceil_div(int a, int b) { return (a + b - 1) / b; }
+int ceil_div(int a, int b) {
+  CHECK(b > 0, "shares for nobody");
+  return (a + b - 1) / b;
+}
 
 // A place for one expert, and where the expert comes from.
 struct Choice {
@@ -33,9 +36,14 @@ class Planner {
     CHECK(losses.hosts.size() == at(map_.hosts()) && losses.gpus.size() == at(map_.gpus),
           "one entry per host and GPU");
     CHECK(problem.first_layer >= 0 && at(problem.first_layer) < map_.layers.size(), "no layer");
+    int last_host = -1;
     for (int g = 0; g < map_.gpus; ++g) {
       gpu_works_.push_back(losses.gpus[at(g)] == 0 && losses.hosts[at(host_of(g))] == 0);
       working_gpus_ += gpu_works_.back() ? 1 : 0;
+      if (gpu_works_.back() && host_of(g) != last_host) {
+        last_host = host_of(g);
+        ++hosts_with_gpus_;
+      }
     }
     for (int h = 0; h < map_.hosts(); ++h) {
       host_works_.push_back(losses.hosts[at(h)] == 0);
@@ -324,13 +332,8 @@ class Planner {
   // However loads are spread, some link carries the mean number of them, and some disk too.
   void count_for_bound(int layer) {
     const int links = ceil_div(static_cast<int>(plan_.reloads.size()), working_gpus_);
-    int disks = 0;
-    for (int h = 0; h < map_.hosts(); ++h) {
-      const auto first = gpu_works_.begin() + h * map_.gpus_per_host;
-      const auto end = gpu_works_.begin() + std::min((h + 1) * map_.gpus_per_host, map_.gpus);
-      disks += std::find(first, end, true) != end ? 1 : 0;
-    }
-    bound_ready_.emplace_back(layer, later_of(link_ * links, disk_ * ceil_div(disk_loads_, disks)));
+    bound_ready_.emplace_back(
+        layer, later_of(link_ * links, disk_ * ceil_div(disk_loads_, hosts_with_gpus_)));
   }
 
   // One pass over the layers in their order, each as soon as it is ready.
@@ -356,7 +359,8 @@ class Planner {
   std::vector<bool> gpu_works_;
   std::vector<bool> host_works_;
   int working_gpus_ = 0;
-  SimTime link_;  // one expert over each kind of resource
+  int hosts_with_gpus_ = 0;  // that work
+  SimTime link_;             // one expert over each kind of resource
   SimTime network_;
   SimTime disk_;
   std::vector<SimTime> link_end_;  // [gpus] when what is planned so far has passed
