@@ -21,6 +21,7 @@ function(region_proto TARGET)
     COMMENT "Generating the service of proto/region.proto"
     VERBATIM)
   add_library(${TARGET} STATIC ${GENERATED} ${GENERATED_HEADERS})
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD OFF)
   target_include_directories(${TARGET} SYSTEM PUBLIC ${OUT})
   target_link_libraries(${TARGET} PUBLIC gRPC::grpc++ protobuf::libprotobuf)
 endfunction()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# clang-tidy over the sources, by the compile database of the dev preset.
+# clang-tidy over the sources, by the compile database of the release preset.
 #   scripts/tidy.sh              sources that differ from main, and those that include a header
 #                                that does
 #   scripts/tidy.sh --all        every source
@@ -9,13 +9,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tool=clang-tidy-14
-database=build/dev
+database=build/release
 if ! command -v "$tool" >/dev/null; then
   echo "tidy.sh: $tool is missing: run scripts/install.sh tidy" >&2
   exit 1
 fi
 if [ ! -f "$database/compile_commands.json" ]; then
-  echo "tidy.sh: no compile database: run cmake --preset dev" >&2
+  echo "tidy.sh: no compile database: run cmake --preset release" >&2
   exit 1
 fi
 

@@ -12,14 +12,14 @@
 namespace mixnet::cli {
 namespace {
 
-constexpr int kLayers = 8;  // of one Mixtral 8x7B stage under PP4
+constexpr int kCadenceLayers = 8;  // of one Mixtral 8x7B stage under PP4
 constexpr int kIterations = 1000;
 
 // Log-normal demand whose logarithms take a tenth of new ones every iteration.
 class WanderingDemand {
  public:
   explicit WanderingDemand(std::size_t servers) : random_(1, "cadence bench") {
-    logs_.assign(kLayers, DemandMatrix(servers, servers));
+    logs_.assign(kCadenceLayers, DemandMatrix(servers, servers));
     for (DemandMatrix& layer : logs_) {
       for (double& x : layer.cells()) {
         x = random_.normal();
@@ -51,7 +51,7 @@ Result<BenchFigure> run_cadence(std::size_t servers, int iterations,
   plan::CadenceController controller(region, device);
   WanderingDemand demand(servers);
   plan::IterationLoad load;
-  load.layers = kLayers;
+  load.layers = kCadenceLayers;
   load.micro_batches = 16;
   load.other = SimTime::from_ms(3000);
   load.iteration_window = SimTime::from_ms(50);
@@ -74,7 +74,7 @@ Result<BenchFigure> run_cadence(std::size_t servers, int iterations,
   figure.reference_cpu_s = budget_ms * 1e-3 * iterations;
   figure.against = fmt::format("budget of {} ms per iteration", budget_ms);
   figure.details = {
-      {"servers", servers},       {"layers", kLayers},
+      {"servers", servers},       {"layers", kCadenceLayers},
       {"iterations", iterations}, {"ms_per_iteration", figure.cpu_s * 1e3 / iterations},
       {"changes", changes},       {"iterations_per_layer", per_layer}};
   return figure;

@@ -72,8 +72,7 @@ sim::CadencePolicy cadence_policy(const FabricSpec& spec, const Study& study) {
   const plan::Region region = region_of(spec, study);
   const auto controllers = std::make_shared<std::map<int, plan::CadenceController>>();
   return [=](const sim::CadenceQuestion& q) {
-    const auto it =
-        controllers->try_emplace(q.region, plan::CadenceController(region, device_of(spec))).first;
+    const auto it = controllers->try_emplace(q.region, region, device_of(spec)).first;
     if (q.seen.empty() || q.seen.front().empty()) {
       return sim::CadenceAnswer{};
     }

@@ -37,12 +37,24 @@ void print_json(const nlohmann::ordered_json& object);
 // not be written (full disk, closed descriptor).
 int finish_output(int exit_code);
 
+// A number from `low` to `high`; unlike CLI::Range not NaN.
+CLI::Validator finite_range(double low, double high);
+
+// The folder and those above it, unless they exist.
+Status make_folder(const std::string& path);
+
+// Refuses, before any work: an output in a folder that does not exist, and one that is also an
+// input or another output. Empty names are left out.
+Status check_outputs(const std::vector<std::string>& outputs,
+                     const std::vector<std::string>& inputs);
+
 struct OutputFile {
   std::string path;
   std::string text;
 };
 // Writes every file to a temporary name beside its path, then renames all of them in order: readers
-// see old files or new ones, never half of one, and a failure leaves the old set.
+// see old files or new ones, never half of one, and a failure leaves the old set. A path that names
+// a device or a pipe is written in place.
 Status write_files(const std::vector<OutputFile>& files);
 
 }  // namespace mixnet::cli

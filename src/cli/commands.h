@@ -7,6 +7,7 @@
 namespace mixnet::cli {
 
 void add_bench_command(CLI::App& app, Outcome& outcome);
+void add_cadence_command(CLI::App& app, Outcome& outcome);
 void add_catalog_command(CLI::App& app, Outcome& outcome);
 void add_compare_command(CLI::App& app, Outcome& outcome);
 void add_cost_command(CLI::App& app, Outcome& outcome);

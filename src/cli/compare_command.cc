@@ -29,10 +29,8 @@ struct CompareOptions {
 
 Status write_reports(const std::string& out, const Comparison& comparison,
                      const nlohmann::ordered_json& result, const std::string& title) {
-  std::error_code failed;
-  std::filesystem::create_directories(out, failed);
-  if (failed) {
-    return Error{"cannot create the folder: " + failed.message(), out};
+  if (Status made = make_folder(out); !made) {
+    return made;
   }
   // result.json last: whoever sees it sees its report and timeline too.
   return write_files({{out + "/report.html", report::report_html(comparison, result, title)},

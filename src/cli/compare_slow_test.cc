@@ -8,7 +8,7 @@ namespace mixnet::cli {
 namespace {
 
 // The examples that take a while under sanitizers run to their end and respect the bound.
-class LargeExample : public testing::TestWithParam<const char*> {};
+class LargeExample : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LargeExample, NoFabricBeatsTheBound) {
   const auto scenario =
@@ -24,7 +24,7 @@ TEST_P(LargeExample, NoFabricBeatsTheBound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Slow, LargeExample,
-                         testing::Values("mixtral-8x22b-1024gpu", "mixtral-8x7b-drift-256gpu"));
+                         ::testing::Values("mixtral-8x22b-1024gpu", "mixtral-8x7b-drift-256gpu"));
 
 }  // namespace
 }  // namespace mixnet::cli

@@ -44,13 +44,13 @@ void expect_sound(const Comparison& c) {
   }
 }
 
-class Example : public testing::TestWithParam<const char*> {};
+class Example : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Example, NoFabricBeatsTheBound) { expect_sound(run(GetParam())); }
 
 INSTANTIATE_TEST_SUITE_P(Small, Example,
-                         testing::Values("prototype-32gpu", "mixtral-8x7b-256gpu",
-                                         "mixtral-8x7b-128gpu-measured"));
+                         ::testing::Values("prototype-32gpu", "mixtral-8x7b-256gpu",
+                                           "mixtral-8x7b-128gpu-measured"));
 
 TEST(Compare, PlacedExpertsShortenWhatTheyShould) {
   const Comparison c = run("olmoe-placement-64gpu");

@@ -68,15 +68,7 @@ std::vector<int64_t> loads_of(const DemandMatrix& sent) {
 
 Result<std::vector<int>> eplb(const DemandMatrix& sent, int ranks) {
   const std::vector<int64_t> loads = loads_of(sent);
-  Matrix<int64_t> weight(1, loads.size());
-  std::copy(loads.begin(), loads.end(), weight.row(0).begin());
-  const Result<plan::EplbPlan> plan =
-      plan::rebalance_experts(weight, static_cast<int>(loads.size()), 1, 1, ranks);
-  if (!plan.ok()) {
-    return plan.error();
-  }
-  const auto row = plan->phy2log.row(0);
-  return std::vector<int>(row.begin(), row.end());
+  return plan::eplb_layer(loads, static_cast<int>(loads.size()), 1, 1, ranks);
 }
 
 Result<std::vector<int>> nic_aware(const Study& study, const DemandMatrix& sent,

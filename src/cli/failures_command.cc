@@ -117,7 +117,7 @@ void add_failures_command(CLI::App& app, Outcome& outcome) {
   command
       ->add_option("--probability", options->probability,
                    "Of one NIC failing in a job, for --draws")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(finite_range(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--set", options->overrides,
                       "Change a key of the scenario, e.g. cluster.nic_rate=100Gbps (repeatable)");

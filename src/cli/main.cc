@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   mixnet::cli::add_recover_command(app, outcome);
   mixnet::cli::add_flows_command(app, outcome);
   mixnet::cli::add_trace_command(app, outcome);
+  mixnet::cli::add_cadence_command(app, outcome);
   mixnet::cli::add_catalog_command(app, outcome);
   mixnet::cli::add_ocs_command(app, outcome);
   mixnet::cli::add_bench_command(app, outcome);

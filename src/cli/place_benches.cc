@@ -13,8 +13,8 @@
 namespace mixnet::cli {
 namespace {
 
-constexpr std::size_t kLayers = 58;
-constexpr std::size_t kExperts = 256;
+constexpr std::size_t kPlacedLayers = 58;
+constexpr std::size_t kPlacedExperts = 256;
 
 // Log-normal loads, sigma 1.
 Matrix<int64_t> skewed_loads(std::size_t layers, std::size_t experts) {
@@ -108,20 +108,21 @@ Result<BenchFigure> run_olmoe(const Shape& shape) {
 std::vector<BenchCase> place_benches() {
   const Shape deepseek{288, 32, 4, 2};
   const std::string what = "58 layers, 256 experts, 288 slots, 32 GPUs in 4 hosts, ";
-  return {{"place-greedy", what + "greedy start",
-           [=] { return run_place(skewed_loads(kLayers, kExperts), deepseek, 0, 20e-3); }},
-          {"place-search", what + "with search",
-           [=] {
-             return run_place(skewed_loads(kLayers, kExperts), deepseek, plan::kDefaultPlaceWork,
-                              200e-3);
-           }},
-          {"place-olmoe-72", "loads of OLMoE, 72 slots on 8 GPUs, against EPLB",
-           [] {
-             return run_olmoe(Shape{72, 8, 1, 1});
-           }},
-          {"place-olmoe-96", "loads of OLMoE, 96 slots on 16 GPUs in 2 hosts, against EPLB", [] {
-             return run_olmoe(Shape{96, 16, 2, 1});
-           }}};
+  return {
+      {"place-greedy", what + "greedy start",
+       [=] { return run_place(skewed_loads(kPlacedLayers, kPlacedExperts), deepseek, 0, 20e-3); }},
+      {"place-search", what + "with search",
+       [=] {
+         return run_place(skewed_loads(kPlacedLayers, kPlacedExperts), deepseek,
+                          plan::kDefaultPlaceWork, 200e-3);
+       }},
+      {"place-olmoe-72", "loads of OLMoE, 72 slots on 8 GPUs, against EPLB",
+       [] {
+         return run_olmoe(Shape{72, 8, 1, 1});
+       }},
+      {"place-olmoe-96", "loads of OLMoE, 96 slots on 16 GPUs in 2 hosts, against EPLB", [] {
+         return run_olmoe(Shape{96, 16, 2, 1});
+       }}};
 }
 
 }  // namespace mixnet::cli

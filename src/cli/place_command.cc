@@ -9,15 +9,12 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/json_values.h"
+#include "cli/place_arguments.h"
 #include "cli/place_input.h"
-#include "cli/place_output.h"
-#include "cli/place_replay.h"
-#include "cli/placement_gain.h"
 #include "plan/eplb.h"
 #include "plan/place.h"
 #include "report/table.h"
-#include "scenario/host_file.h"
-#include "scenario/trace.h"
 
 namespace mixnet::cli {
 namespace {
@@ -26,82 +23,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMostGpus = 1 << 16;
 constexpr int kMostSlots = 1 << 20;
-constexpr double kStepsPerMs = 1e6;
-
-constexpr uint64_t kSpreadSeed = 1;
-
-struct PlaceArguments {
-  std::string loads;
-  std::string replay;  // a trace, instead of loads
-  int64_t every = 200;
-  int64_t threshold = 1;
-  int alpha = 0;
-  int eps = 0;
-  double spread = 0;
-  std::string policy = "nic-aware";
-  int gpus = 0;
-  int nodes = 0;
-  int slots = 0;
-  int groups = 1;
-  std::string topology;
-  std::string current;
-  double budget_ms = static_cast<double>(plan::kDefaultPlaceWork) / kStepsPerMs;
-  double nic_weight = 1;
-  double move_cost = 1e-3;
-  bool json = false;
-};
-
-// Everything the policies need, checked.
-struct Inputs {
-  LayerLoads layers;
-  std::vector<std::vector<int>> current;
-  plan::PlaceCluster cluster;
-  std::vector<std::string> notes;
-};
-
 struct Answer {
   std::vector<plan::LayerPlacement> layers;
   std::string method;  // of the policy eplb: hierarchical or global
   std::set<std::string> notes;
 };
 
-template <typename T>
-Json rows_of(const Matrix<T>& matrix) {
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < matrix.rows(); ++i) {
-    const auto row = matrix.row(i);
-    rows.push_back(std::vector<T>(row.begin(), row.end()));
-  }
-  return rows;
-}
-
-// GPUs and nodes that were not typed follow from the topology.
-Result<plan::PlaceCluster> cluster_of(PlaceArguments& typed) {
-  std::optional<HostShape> shape;
-  if (!typed.topology.empty()) {
-    Result<HostShape> read = scenario::read_host_shape(typed.topology);
-    if (!read) {
-      return read.error();
-    }
-    shape = std::move(read).value();
-    const int room = static_cast<int>(shape->nic_of_gpu.size());
-    if (typed.gpus == 0 && typed.nodes > 0) {
-      typed.gpus = typed.nodes * room;
-    } else if (typed.nodes == 0 && typed.gpus > 0) {
-      typed.nodes = (typed.gpus + room - 1) / room;
-    }
-  }
-  if (typed.gpus == 0 || typed.nodes == 0) {
-    return Error{"give --gpus and --nodes, or one of them and --topology", ""};
-  }
-  if (!shape) {
-    shape = plan::one_nic_per_gpu((typed.gpus + typed.nodes - 1) / typed.nodes);
-  }
-  return plan::even_cluster(typed.gpus, typed.nodes, typed.slots, *shape);
-}
-
-Result<Inputs> read_inputs(PlaceArguments& typed) {
-  Inputs inputs;
+Result<PlaceInputs> read_inputs(PlaceArguments& typed) {
+  PlaceInputs inputs;
   Result<LayerLoads> layers = read_layer_loads(typed.loads);
   if (!layers) {
     return layers.error();
@@ -123,7 +52,7 @@ Result<Inputs> read_inputs(PlaceArguments& typed) {
   return inputs;
 }
 
-plan::PlaceProblem problem_of(const Inputs& inputs, std::size_t layer, int groups) {
+plan::PlaceProblem problem_of(const PlaceInputs& inputs, std::size_t layer, int groups) {
   plan::PlaceProblem problem;
   const auto row = inputs.layers.loads.row(layer);
   problem.loads.assign(row.begin(), row.end());
@@ -137,7 +66,7 @@ plan::PlaceProblem problem_of(const Inputs& inputs, std::size_t layer, int group
   return problem;
 }
 
-Result<Answer> place_eplb(const PlaceArguments& typed, const Inputs& inputs) {
+Result<Answer> place_eplb(const PlaceArguments& typed, const PlaceInputs& inputs) {
   const Result<plan::EplbPlan> plan = plan::rebalance_experts(
       inputs.layers.loads, typed.slots, typed.groups, typed.nodes, typed.gpus);
   if (!plan) {
@@ -150,6 +79,9 @@ Result<Answer> place_eplb(const PlaceArguments& typed, const Inputs& inputs) {
   }
   for (std::size_t l = 0; l < plan->phy2log.rows(); ++l) {
     const plan::PlaceProblem problem = problem_of(inputs, l, typed.groups);
+    if (Status status = plan::check_current(problem, plan->phy2log.cols()); !status) {
+      return Error{fmt::format("layer {}: {}", l, status.error().message), typed.current};
+    }
     plan::LayerPlacement layer;
     const auto slots = plan->phy2log.row(l);
     const auto counts = plan->logcnt.row(l);
@@ -159,7 +91,7 @@ Result<Answer> place_eplb(const PlaceArguments& typed, const Inputs& inputs) {
     layer.score = plan::score_placement(inputs.cluster, problem, layer.phy2log);
     layer.bound = plan::any_placement_bound(inputs.cluster, problem.loads);
     layer.eplb_gpu = layer.score.gpu;
-    if (!problem.current.empty() && problem.current.size() == layer.phy2log.size()) {
+    if (!problem.current.empty()) {
       layer.moved = plan::moved_experts(inputs.cluster, problem.current, layer.phy2log);
     }
     answer.layers.push_back(std::move(layer));
@@ -167,11 +99,11 @@ Result<Answer> place_eplb(const PlaceArguments& typed, const Inputs& inputs) {
   return answer;
 }
 
-Result<Answer> place_nic_aware(const PlaceArguments& typed, const Inputs& inputs) {
+Result<Answer> place_nic_aware(const PlaceArguments& typed, const PlaceInputs& inputs) {
   plan::PlaceOptions options;
   options.nic_weight = typed.nic_weight;
   options.move_cost = typed.move_cost;
-  options.work = static_cast<int64_t>(typed.budget_ms * kStepsPerMs);
+  options.work = static_cast<int64_t>(typed.budget_ms * kPlaceStepsPerMs);
   Answer answer;
   for (std::size_t l = 0; l < inputs.layers.loads.rows(); ++l) {
     const plan::PlaceProblem problem = problem_of(inputs, l, typed.groups);
@@ -197,7 +129,7 @@ Result<Answer> place_nic_aware(const PlaceArguments& typed, const Inputs& inputs
   return answer;
 }
 
-Json to_json(const PlaceArguments& typed, const Inputs& inputs, const Answer& answer) {
+Json to_json(const PlaceArguments& typed, const PlaceInputs& inputs, const Answer& answer) {
   Json object = {{"policy", typed.policy}, {"gpus", typed.gpus},
                  {"nodes", typed.nodes},   {"slots", typed.slots},
                  {"groups", typed.groups}, {"nics", inputs.cluster.nics()}};
@@ -224,7 +156,7 @@ Json to_json(const PlaceArguments& typed, const Inputs& inputs, const Answer& an
   return object;
 }
 
-void print_table(const PlaceArguments& typed, const Inputs& inputs, const Answer& answer) {
+void print_table(const PlaceArguments& typed, const PlaceInputs& inputs, const Answer& answer) {
   report::Table table({{"layer"},
                        {"GPU max/mean"},
                        {"bound"},
@@ -250,102 +182,6 @@ void print_table(const PlaceArguments& typed, const Inputs& inputs, const Answer
       typed.slots, typed.gpus, typed.nodes, inputs.cluster.nics());
 }
 
-// Tokens by source server: what a trace says, or spread as typed.
-Result<DemandMatrix> sent_by_server(const PlaceArguments& typed, const Inputs& inputs,
-                                    std::size_t layer) {
-  const auto servers = static_cast<std::size_t>(typed.nodes);
-  if (inputs.layers.sources.empty()) {
-    const auto row = inputs.layers.loads.row(layer);
-    return spread_over_servers(std::vector<double>(row.begin(), row.end()), servers, typed.spread,
-                               kSpreadSeed + layer);
-  }
-  const Matrix<double>& sources = inputs.layers.sources[layer];
-  if (sources.rows() % servers != 0) {
-    return Error{fmt::format("the {} sources of the trace do not divide over {} nodes",
-                             sources.rows(), servers),
-                 ""};
-  }
-  DemandMatrix sent(servers, sources.cols());
-  for (std::size_t s = 0; s < sources.rows(); ++s) {
-    for (std::size_t x = 0; x < sources.cols(); ++x) {
-      sent(s / (sources.rows() / servers), x) += sources(s, x);
-    }
-  }
-  return sent;
-}
-
-Result<std::vector<PlacementGain>> place_joint(const PlaceArguments& typed, const Inputs& inputs) {
-  if (typed.gpus % typed.nodes != 0 || typed.slots < typed.gpus) {
-    return Error{
-        "--policy joint needs equal nodes and at least one slot per GPU: change --gpus, "
-        "--nodes or --slots",
-        ""};
-  }
-  if (typed.slots < static_cast<int>(inputs.layers.loads.cols())) {
-    return Error{
-        fmt::format("{} experts need at least as many --slots", inputs.layers.loads.cols()), ""};
-  }
-  std::vector<PlacementGain> gains;
-  for (std::size_t l = 0; l < inputs.layers.loads.rows(); ++l) {
-    Result<DemandMatrix> sent = sent_by_server(typed, inputs, l);
-    if (!sent) {
-      return sent.error();
-    }
-    plan::JointProblem problem;
-    problem.sent = std::move(sent).value();
-    problem.gpus_per_server = typed.gpus / typed.nodes;
-    problem.alpha = typed.alpha;
-    problem.eps = typed.eps;
-    Result<PlacementGain> gain = placement_gain(problem, typed.slots);
-    if (!gain) {
-      return Error{fmt::format("layer {}: {}", l, gain.error().message), gain.error().where};
-    }
-    gains.push_back(std::move(gain).value());
-  }
-  return gains;
-}
-
-int run_joint(const PlaceArguments& typed, const Inputs& inputs) {
-  const Result<std::vector<PlacementGain>> gains = place_joint(typed, inputs);
-  if (!gains) {
-    return report_usage_error(gains.error());
-  }
-  if (typed.json) {
-    print_json(joint_json(*gains, inputs.layers.loads.cols()));
-  } else {
-    fmt::print("{}", joint_text(*gains));
-  }
-  return kExitOk;
-}
-
-int run_replay(const PlaceArguments& typed, const plan::PlaceCluster& cluster) {
-  const Result<scenario::RoutingTrace> trace = scenario::RoutingTrace::map(typed.replay);
-  if (!trace) {
-    return report_usage_error(trace.error());
-  }
-  PlaceReplayOptions options;
-  options.cluster = cluster;
-  options.policy = typed.policy == plan::place_policy_name(plan::PlacePolicy::kEplb)
-                       ? plan::PlacePolicy::kEplb
-                       : plan::PlacePolicy::kNicAware;
-  options.groups = typed.groups;
-  options.every = typed.every;
-  options.swaps.threshold = typed.threshold;
-  options.search.move_cost = typed.move_cost;
-  options.search.nic_weight = typed.nic_weight;
-  options.search.work = static_cast<int64_t>(typed.budget_ms * kStepsPerMs);
-  const Result<PlaceReplayResult> result = replay_placement(trace->view(), options);
-  if (!result) {
-    return report_usage_error(result.error());
-  }
-  if (typed.json) {
-    print_json(replay_json(*result, typed.every));
-  } else {
-    fmt::print("{}", replay_text(*result, typed.every));
-  }
-  return kExitOk;
-}
-
 // Options that go together, or not at all.
 Status check_arguments(const PlaceArguments& typed, bool joint) {
   if (typed.loads.empty() == typed.replay.empty()) {
@@ -353,6 +189,12 @@ Status check_arguments(const PlaceArguments& typed, bool joint) {
   }
   if (joint && !typed.replay.empty()) {
     return Error{"--replay compares placements alone: use --policy eplb or nic-aware", ""};
+  }
+  if (!typed.out.empty() && typed.replay.empty()) {
+    return Error{"--out is for --replay; the maps of a placement come with --json", ""};
+  }
+  if (!typed.current.empty() && (joint || !typed.replay.empty())) {
+    return Error{"--current is for a placement alone, not for --policy joint or --replay", ""};
   }
   if (joint && typed.alpha + typed.eps == 0) {
     return Error{
@@ -373,14 +215,14 @@ int run_place(PlaceArguments typed) {
   }
   if (!typed.replay.empty()) {
     const Result<plan::PlaceCluster> cluster = cluster_of(typed);
-    return cluster ? run_replay(typed, *cluster) : report_usage_error(cluster.error());
+    return cluster ? run_place_replay(typed, *cluster) : report_usage_error(cluster.error());
   }
-  const Result<Inputs> inputs = read_inputs(typed);
+  const Result<PlaceInputs> inputs = read_inputs(typed);
   if (!inputs) {
     return report_usage_error(inputs.error());
   }
   if (joint) {
-    return run_joint(typed, *inputs);
+    return run_place_joint(typed, *inputs);
   }
   const bool eplb = typed.policy == plan::place_policy_name(plan::PlacePolicy::kEplb);
   const Result<Answer> answer = eplb ? place_eplb(typed, *inputs) : place_nic_aware(typed, *inputs);
@@ -417,33 +259,6 @@ void add_shape_options(CLI::App& command, PlaceArguments& typed) {
       "a NIC per GPU");
 }
 
-void add_joint_options(CLI::App& command, PlaceArguments& typed) {
-  command.add_option("--alpha", typed.alpha, "joint: optical NICs of a node")
-      ->check(CLI::Range(0, 1024));
-  command.add_option("--eps", typed.eps, "joint: electrical NICs of a node")
-      ->check(CLI::Range(0, 1024));
-  command
-      .add_option("--spread", typed.spread,
-                  "joint: how much nodes differ in what they have for an expert, sigma of a "
-                  "log-normal share; a trace says it itself")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 5.0));
-}
-
-void add_replay_options(CLI::App& command, PlaceArguments& typed) {
-  command.add_option("--replay", typed.replay,
-                     "routing trace (.npy): how placements age on it, with and without swaps in "
-                     "each step; instead of LOADS");
-  command.add_option("--every", typed.every, "replay: iterations between plans")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000));
-  command
-      .add_option("--threshold", typed.threshold,
-                  "replay: tokens by which a swap must lower the heavier GPU of its pair")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-}
-
 }  // namespace
 
 void add_place_command(CLI::App& app, Outcome& outcome) {
@@ -469,18 +284,18 @@ void add_place_command(CLI::App& app, Outcome& outcome) {
       ->add_option("--move-cost", typed->move_cost,
                    "what moving one expert must gain, as a part of the mean GPU load")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e3));
+      ->check(finite_range(0.0, 1e3));
   command
       ->add_option("--nic-weight", typed->nic_weight,
                    "weight of the NICs against the GPUs in the objective")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e3));
+      ->check(finite_range(0.0, 1e3));
   command
       ->add_option("--budget", typed->budget_ms,
                    "nic-aware: milliseconds of search per layer on a common machine; it counts "
                    "steps, so that equal budgets give equal answers; 0: the greedy start")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(finite_range(0.0, 1e6));
   command->add_flag("--json", typed->json, "print one JSON object instead of a table");
   command->footer(
       "Examples: mixnet place examples/data/olmoe_loads.csv --gpus 16 --nodes 2 --slots 96\n"

@@ -11,11 +11,6 @@
 namespace mixnet::cli {
 namespace {
 
-bool ends_with(const std::string& text, const std::string& ending) {
-  return text.size() >= ending.size() &&
-         text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
-
 LayerLoads sum_of_trace(const RoutingView& trace) {
   LayerLoads sum;
   const auto layers = static_cast<std::size_t>(trace.layers);
@@ -39,7 +34,7 @@ LayerLoads sum_of_trace(const RoutingView& trace) {
 }  // namespace
 
 Result<LayerLoads> read_layer_loads(const std::string& path) {
-  if (ends_with(path, ".npy")) {
+  if (path.ends_with(".npy")) {
     const Result<scenario::RoutingTrace> trace = scenario::RoutingTrace::map(path);
     if (!trace) {
       return trace.error();

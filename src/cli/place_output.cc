@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/json_values.h"
 #include "report/table.h"
 
 namespace mixnet::cli {
@@ -14,16 +15,6 @@ using Json = nlohmann::ordered_json;
 std::string number(double value) { return fmt::format("{:.4f}", value); }
 
 double ratio(double value, double bound) { return bound > 0 ? value / bound : 1; }
-
-template <typename T>
-Json rows_of(const Matrix<T>& matrix) {
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < matrix.rows(); ++i) {
-    const auto row = matrix.row(i);
-    rows.push_back(std::vector<T>(row.begin(), row.end()));
-  }
-  return rows;
-}
 
 // Slots of every expert, ascending, padded with -1 as EPLB pads them.
 Json slots_of(const std::vector<int>& phy2log, std::size_t experts) {
@@ -87,8 +78,9 @@ std::string joint_text(const std::vector<PlacementGain>& gains) {
                    fmt::format("{:.2f}", 100 * (1 - ratio(g.joint, g.place_then_wire)))});
   }
   return table.text() +
-         "Completion of the dispatch over its bound for any placement and any circuits. Where all "
-         "three are\n1.0000, nothing is left to gain. --json prints maps and circuits.\n";
+         "Completion of the dispatch over its bound for any placement of as many copies and any "
+         "circuits. Where all\nthree are 1.0000, nothing is left to gain. --json prints maps and "
+         "circuits.\n";
 }
 
 Json replay_json(const PlaceReplayResult& result, int64_t every) {

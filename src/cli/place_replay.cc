@@ -25,16 +25,9 @@ std::vector<int64_t> loads_at(const RoutingView& trace, int64_t layer, int64_t f
 Result<std::vector<int>> plan_layer(const PlaceReplayOptions& options, std::vector<int64_t> loads,
                                     const std::vector<int>& current) {
   if (options.policy == plan::PlacePolicy::kEplb) {
-    Matrix<int64_t> weight(1, loads.size());
-    std::copy(loads.begin(), loads.end(), weight.row(0).begin());
-    const auto plan = plan::rebalance_experts(
-        weight, static_cast<int>(options.cluster.slots()), options.groups,
-        static_cast<int>(options.cluster.hosts()), static_cast<int>(options.cluster.gpus()));
-    if (!plan.ok()) {
-      return plan.error();
-    }
-    const auto row = plan->phy2log.row(0);
-    return std::vector<int>(row.begin(), row.end());
+    return plan::eplb_layer(loads, static_cast<int>(options.cluster.slots()), options.groups,
+                            static_cast<int>(options.cluster.hosts()),
+                            static_cast<int>(options.cluster.gpus()));
   }
   plan::PlaceProblem problem;
   problem.loads = std::move(loads);

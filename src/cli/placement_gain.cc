@@ -72,7 +72,9 @@ Result<PlacementGain> placement_gain(const plan::JointProblem& problem, int slot
       std::min(gain.wire_only, plan::wire_under(problem, *aware).wiring.completion);
   gain.plan = plan::place_and_wire(problem, {*aware, ordered});
   gain.joint = gain.plan.wiring.completion;
-  gain.bound = plan::any_placement_bound(problem, ordered);
+  // Every placement that was searched has the copies of one of the two.
+  gain.bound = std::min(plan::any_placement_bound(problem, ordered),
+                        plan::any_placement_bound(problem, *aware));
   return gain;
 }
 

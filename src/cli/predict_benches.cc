@@ -37,7 +37,7 @@ Result<std::vector<std::vector<double>>> drifting_loads(int experts, int64_t ite
   return loads;
 }
 
-double median(std::vector<double> values) {
+double median_seconds(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
@@ -72,11 +72,11 @@ Result<BenchFigure> run_fit(int experts, int slides) {
     uncertified += report.certified ? 0 : 1;
   }
   BenchFigure figure;
-  figure.cpu_s = median(warm);
+  figure.cpu_s = median_seconds(warm);
   figure.against = "NLopt SLSQP, cold, analytic gradient, this machine";
-  figure.details = {{"cold_cpu_s", median(cold)},
+  figure.details = {{"cold_cpu_s", median_seconds(cold)},
                     {"warm_worst_cpu_s", *std::max_element(warm.begin(), warm.end())},
-                    {"steps", median(steps)},
+                    {"steps", median_seconds(steps)},
                     {"uncertified", uncertified},
                     {"samples", kWindow},
                     {"gap_tolerance", plan::FitOptions{}.gap_tolerance}};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/json_values.h"
 #include "cli/predict_replay.h"
 #include "cli/progress.h"
 #include "report/prediction_page.h"
@@ -35,9 +36,6 @@ struct PredictArguments {
   ReplayOptions replay;
   bool json = false;
 };
-
-// JSON has no infinity.
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json score_json(const LayerScore& score) {
   return {{"scored", score.scored},
@@ -151,12 +149,14 @@ int run_predict(PredictArguments typed) {
     scores = replay_predictions(trace->view(), typed.replay,
                                 [&bar](int64_t done, int64_t total) { bar.update(done, total); });
   }
+  if (scores.front().mean.scored == 0) {
+    return report_usage_error(error_at(
+        typed.trace, "no iteration after the first has tokens: there is nothing to predict"));
+  }
   const Json result = to_json(trace->view(), typed.replay, scores);
   if (!typed.out.empty()) {
-    std::error_code failed;
-    std::filesystem::create_directories(typed.out, failed);
-    if (failed) {
-      return report_failure(Error{"cannot create the folder: " + failed.message(), typed.out});
+    if (Status made = make_folder(typed.out); !made) {
+      return report_failure(made.error());
     }
     const std::string title = std::filesystem::path(typed.trace).stem().string();
     const Status written =
@@ -212,6 +212,7 @@ void add_predict_command(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::Range(0, kMostNics));
   command->add_option("--seed", typed->replay.seed, "seed of the random predictor")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--out", typed->out, "folder for report.html and prediction.json");
   command->add_flag("--json", typed->json, "print one JSON object instead of a table");

@@ -1,36 +1,15 @@
 #include "cli/predict_replay.h"
 
+#include <cmath>
+#include <limits>
 #include <memory>
 
+#include "cli/trace_demand.h"
 #include "core/check.h"
 #include "plan/wire.h"
 
 namespace mixnet::cli {
 namespace {
-
-DemandMatrix step_demand(const RoutingView& trace, int64_t iteration, int64_t layer) {
-  DemandMatrix demand(static_cast<std::size_t>(trace.sources),
-                      static_cast<std::size_t>(trace.experts));
-  for (int64_t s = 0; s < trace.sources; ++s) {
-    const auto counts = trace.row(iteration, layer, s);
-    for (std::size_t e = 0; e < counts.size(); ++e) {
-      demand(static_cast<std::size_t>(s), e) = counts[e];
-    }
-  }
-  return demand;
-}
-
-// Sources and experts in equal, consecutive groups per server.
-DemandMatrix between_servers(const DemandMatrix& demand, int servers) {
-  const auto n = static_cast<std::size_t>(servers);
-  DemandMatrix sums(n, n);
-  for (std::size_t s = 0; s < demand.rows(); ++s) {
-    for (std::size_t e = 0; e < demand.cols(); ++e) {
-      sums(s * n / demand.rows(), e * n / demand.cols()) += demand(s, e);
-    }
-  }
-  return sums;
-}
 
 double total(const DemandMatrix& demand) {
   double sum = 0;
@@ -53,7 +32,10 @@ double ratio_for(const Step& step, const DemandMatrix& predicted, const ReplayOp
   const plan::WireProblem guess{between_servers(predicted, options.servers), options.alpha,
                                 options.eps};
   const Wiring wired = plan::wire(guess, Allocator::kSplit);
-  return plan::route_over(step.problem, wired.circuits, Allocator::kSplit).completion / step.best;
+  const double completion =
+      plan::route_over(step.problem, wired.circuits, Allocator::kSplit).completion;
+  const bool ends = std::isfinite(completion) && std::isfinite(step.best);
+  return ends ? completion / step.best : std::numeric_limits<double>::infinity();
 }
 
 void score(LayerScore& sum, const std::vector<double>& predicted, const std::vector<double>& actual,

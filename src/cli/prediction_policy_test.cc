@@ -16,8 +16,8 @@
 namespace mixnet::cli {
 namespace {
 
-constexpr int kExperts = 8;
-constexpr int kLayers = 4;
+constexpr int kRoutedExperts = 8;
+constexpr int kRoutedLayers = 4;
 constexpr int kSteps = 24;
 
 // Every source knows four experts, those after its own; which one is popular is drawn anew in the
@@ -27,14 +27,14 @@ scenario::RoutingTrace moving_trace(uint32_t tokens) {
   RandomStream random(1, "moving trace");
   std::vector<uint32_t> counts;
   for (int step = 0; step < kSteps; ++step) {
-    int popular = static_cast<int>(random.uniform() * kExperts);
-    for (int layer = 0; layer < kLayers; ++layer, popular = (popular + 3) % kExperts) {
-      for (int source = 0; source < kExperts; ++source) {
-        std::array<uint32_t, kExperts> row{};
-        std::array<uint32_t, kExperts> weight{};
+    int popular = static_cast<int>(random.uniform() * kRoutedExperts);
+    for (int layer = 0; layer < kRoutedLayers; ++layer, popular = (popular + 3) % kRoutedExperts) {
+      for (int source = 0; source < kRoutedExperts; ++source) {
+        std::array<uint32_t, kRoutedExperts> row{};
+        std::array<uint32_t, kRoutedExperts> weight{};
         uint32_t sum = 0;
         for (int k = 1; k <= 4; ++k) {
-          const int expert = (source + k) % kExperts;
+          const int expert = (source + k) % kRoutedExperts;
           weight[static_cast<std::size_t>(expert)] = expert == popular ? 12 : 1;
           sum += expert == popular ? 12 : 1;
         }
@@ -43,17 +43,18 @@ scenario::RoutingTrace moving_trace(uint32_t tokens) {
           row[e] = tokens * weight[e] / sum;
           left -= row[e];
         }
-        row[static_cast<std::size_t>((source + 1) % kExperts)] += left;
+        row[static_cast<std::size_t>((source + 1) % kRoutedExperts)] += left;
         counts.insert(counts.end(), row.begin(), row.end());
       }
     }
   }
-  return scenario::RoutingTrace::from_counts(counts, kSteps, kLayers, kExperts, kExperts, {});
+  return scenario::RoutingTrace::from_counts(counts, kSteps, kRoutedLayers, kRoutedExperts,
+                                             kRoutedExperts, {});
 }
 
 DemandMatrix assignments(const RoutingView& trace, int64_t step, int64_t layer) {
-  DemandMatrix demand(kExperts, kExperts);
-  for (std::size_t s = 0; s < kExperts; ++s) {
+  DemandMatrix demand(kRoutedExperts, kRoutedExperts);
+  for (std::size_t s = 0; s < kRoutedExperts; ++s) {
     const auto row = trace.row(step, layer, static_cast<int64_t>(s));
     std::copy(row.begin(), row.end(), demand.row(s).begin());
   }
@@ -61,11 +62,11 @@ DemandMatrix assignments(const RoutingView& trace, int64_t step, int64_t layer) 
 }
 
 Matrix<double> loads_of(const RoutingView& trace, int64_t step, int64_t first, int64_t count) {
-  Matrix<double> loads(static_cast<std::size_t>(count), kExperts);
+  Matrix<double> loads(static_cast<std::size_t>(count), kRoutedExperts);
   for (int64_t l = 0; l < count; ++l) {
     const DemandMatrix demand = assignments(trace, step, first + l);
-    for (std::size_t s = 0; s < kExperts; ++s) {
-      for (std::size_t e = 0; e < kExperts; ++e) {
+    for (std::size_t s = 0; s < kRoutedExperts; ++s) {
+      for (std::size_t e = 0; e < kRoutedExperts; ++e) {
         loads(static_cast<std::size_t>(l), e) += demand(s, e);
       }
     }
@@ -73,15 +74,15 @@ Matrix<double> loads_of(const RoutingView& trace, int64_t step, int64_t first, i
   return loads;
 }
 
-class PredictionPolicy : public testing::TestWithParam<std::pair<Predictor, const char*>> {
+class PredictionPolicy : public ::testing::TestWithParam<std::pair<Predictor, const char*>> {
  protected:
   static constexpr uint32_t kTokens = 2048;
 
   PredictionPolicy() : trace_(moving_trace(kTokens)) {
-    study_.model.layers = kLayers;
-    study_.model.experts = kExperts;
+    study_.model.layers = kRoutedLayers;
+    study_.model.experts = kRoutedExperts;
     study_.model.top_k = 2;
-    study_.parallelism.ep = kExperts;
+    study_.parallelism.ep = kRoutedExperts;
     study_.parallelism.pp = 2;
     study_.parallelism.micro_batch_size = 1;
     study_.parallelism.sequence_length = kTokens / 2;
@@ -105,7 +106,7 @@ class PredictionPolicy : public testing::TestWithParam<std::pair<Predictor, cons
   // The predictor on its own, fed with steps from `first` on, asked for one layer of `step`.
   DemandMatrix expected(int64_t first, int64_t step, int64_t layer) const {
     const auto predictor =
-        plan::make_predictor(GetParam().second, run_predictor_options(2, kExperts)).value();
+        plan::make_predictor(GetParam().second, run_predictor_options(2, kRoutedExperts)).value();
     const int64_t stage = layer / 2 * 2;
     for (int64_t s = first; s < step; ++s) {
       predictor->observe(loads_of(trace_.view(), s, stage, 2));
@@ -113,7 +114,7 @@ class PredictionPolicy : public testing::TestWithParam<std::pair<Predictor, cons
     const Matrix<double> loads = loads_of(trace_.view(), step, stage, 2);
     return plan::predicted_demand(assignments(trace_.view(), step - 1, layer),
                                   predictor->predict(static_cast<int>(layer - stage), loads),
-                                  std::vector<double>(kExperts, kTokens));
+                                  std::vector<double>(kRoutedExperts, kTokens));
   }
 
   Study study_;
@@ -124,7 +125,7 @@ class PredictionPolicy : public testing::TestWithParam<std::pair<Predictor, cons
 TEST_P(PredictionPolicy, GivesThePredictorsDemand) {
   const sim::PredictPolicy policy = prediction_policy(spec_, study_);
   for (int64_t step = 1; step < 12; ++step) {
-    for (int64_t layer = 0; layer < kLayers; ++layer) {
+    for (int64_t layer = 0; layer < kRoutedLayers; ++layer) {
       EXPECT_EQ(policy(request(step, layer)), expected(0, step, layer)) << step << " " << layer;
     }
   }
@@ -155,9 +156,9 @@ TEST_P(PredictionPolicy, AnswersTheSameAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PredictionPolicy,
-                         testing::Values(std::pair(Predictor::kAverage, "average"),
-                                         std::pair(Predictor::kCopilot, "copilot"),
-                                         std::pair(Predictor::kBest, "best")),
+                         ::testing::Values(std::pair(Predictor::kAverage, "average"),
+                                           std::pair(Predictor::kCopilot, "copilot"),
+                                           std::pair(Predictor::kBest, "best")),
                          [](const auto& which) { return std::string(which.param.second); });
 
 TEST(PredictionPolicyOf, NothingToPredictIsNoPolicy) {

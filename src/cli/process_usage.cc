@@ -7,7 +7,7 @@
 namespace mixnet::cli {
 namespace {
 
-double seconds(const timeval& t) {
+double to_seconds(const timeval& t) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
 }
 
@@ -17,7 +17,7 @@ ProcessUsage process_usage() {
   rusage usage{};
   CHECK(getrusage(RUSAGE_SELF, &usage) == 0, "getrusage of this process");
   constexpr int64_t bytes_per_unit = 1024;  // ru_maxrss is in KiB
-  return ProcessUsage{seconds(usage.ru_utime) + seconds(usage.ru_stime),
+  return ProcessUsage{to_seconds(usage.ru_utime) + to_seconds(usage.ru_stime),
                       usage.ru_maxrss * bytes_per_unit};
 }
 

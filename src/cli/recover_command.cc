@@ -219,6 +219,18 @@ int run(const RecoverOptions& options) {
                                                         : run_one(options, *problem);
 }
 
+// An empty variable of a script is no host 0.
+CLI::Validator is_list_of_numbers() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+          return '0' <= c && c <= '9';
+        });
+        return digits ? std::string() : fmt::format("`{}` is no number from 0 on", text);
+      },
+      "");
+}
+
 }  // namespace
 
 void add_recover_command(CLI::App& app, Outcome& outcome) {
@@ -231,9 +243,11 @@ void add_recover_command(CLI::App& app, Outcome& outcome) {
       ->add_option("--lost", options->hosts,
                    "Hosts that are lost, from 0: 3,5 (default: the last one, the last two, ..., "
                    "as a forecast)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(is_list_of_numbers());
   command->add_option("--lost-ranks", options->ranks, "GPUs that are lost alone, from 0: 12,13")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(is_list_of_numbers());
   command->add_flag("--json", options->json, "Print one JSON object on standard output");
   command->footer("Example:\n  mixnet recover examples/recovery-64gpu.toml --lost 3,5");
   command->callback([options, &outcome] { outcome.exit_code = run(*options); });

@@ -122,14 +122,14 @@ struct Sampling {
   int slots_per_gpu = 5;  // 6: one replica per GPU
 };
 
-constexpr int kExperts = 60;
+constexpr int kSwappedExperts = 60;
 constexpr int kTopK = 4;
 constexpr int kGpus = 12;
 constexpr int kGpusPerHost = 4;
 constexpr int kSampledSteps = 400;
 
 std::vector<double> popularity_of(double sigma, RandomStream& random) {
-  std::vector<double> popularity(kExperts);
+  std::vector<double> popularity(kSwappedExperts);
   for (double& p : popularity) {
     p = random.log_normal(0, sigma);
   }
@@ -160,7 +160,7 @@ std::vector<int64_t> draw_step(const std::vector<double>& popularity, int tokens
 // Five experts per GPU in turn. A sixth slot repeats the most popular expert of the next GPU of the
 // host, so that replicas stay in the host and form a ring.
 std::vector<int> place(const Sampling& sampling, const std::vector<double>& popularity) {
-  constexpr int kOwn = kExperts / kGpus;
+  constexpr int kOwn = kSwappedExperts / kGpus;
   std::vector<int> expert;
   for (int g = 0; g < kGpus; ++g) {
     for (int k = 0; k < kOwn; ++k) {
@@ -188,7 +188,7 @@ Spread spread_of(std::vector<double> ratios) {
 }
 
 Result<BenchFigure> run_sampling(Sampling sampling) {
-  const StepShape shape{kGpus, sampling.slots_per_gpu, kGpusPerHost, kExperts};
+  const StepShape shape{kGpus, sampling.slots_per_gpu, kGpusPerHost, kSwappedExperts};
   RandomStream random(1, "step sampling");
   struct Variant {
     const char* name;
@@ -213,7 +213,8 @@ Result<BenchFigure> run_sampling(Sampling sampling) {
       balancer.split(expert, counts, tokens);
       variant.ratios.push_back(max_to_mean(shape, balancer.balance(expert, tokens).slot_tokens));
     }
-    const StepShape hosts{kGpus / kGpusPerHost, kGpusPerHost * sampling.slots_per_gpu, 1, kExperts};
+    const StepShape hosts{kGpus / kGpusPerHost, kGpusPerHost * sampling.slots_per_gpu, 1,
+                          kSwappedExperts};
     host_bound += max_to_mean(hosts, tokens) / kSampledSteps;
   }
   BenchFigure figure;

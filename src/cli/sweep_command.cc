@@ -46,6 +46,11 @@ Result<Shard> parse_shard(const std::string& text) {
                                            "example 3/16",
                                            text));
   }
+  if (static_cast<std::size_t>(shard.count) > scenario::kMostSweepPoints) {
+    return error_at("--shard", fmt::format("{} shards are more than any sweep has points: give at "
+                                           "most {}",
+                                           shard.count, scenario::kMostSweepPoints));
+  }
   return shard;
 }
 
@@ -242,6 +247,10 @@ int run(const SweepOptions& options) {
       shard.ok() ? scenario::read_sweep(options.sweep) : Result<scenario::Sweep>(shard.error());
   if (!sweep.ok()) {
     return report_usage_error(sweep.error());
+  }
+  if (Status s = check_outputs({options.out, options.report}, {options.sweep, sweep->scenario});
+      !s.ok()) {
+    return report_usage_error(s.error());
   }
   const Result<std::vector<SweepPoint>> points = sweep_points(*sweep);
   if (!points.ok()) {

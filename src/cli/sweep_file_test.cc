@@ -7,13 +7,15 @@
 #include <unistd.h>
 
 #include "cli/worker_pool.h"
+#include "support/full_disk.h"
 #include "support/temporary_directory.h"
 
 namespace mixnet::cli {
 namespace {
 
-using mixnet::testing::read_all;
-using mixnet::testing::TemporaryDirectory;
+using mixnet::test_support::FullDisk;
+using mixnet::test_support::read_all;
+using mixnet::test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
 
 const std::string kOne = R"({"id":"1","point":{},"fabrics":[]})";
@@ -95,10 +97,15 @@ TEST(SweepFile, HasOneWriterAlsoAfterItWasRewritten) {
   EXPECT_THAT(answer, HasSubstr("another process writes it"));
 }
 
-TEST(SweepFile, AFullDeviceIsAFailure) {
-  auto full = SweepFile::open("/dev/full");
+TEST(SweepFile, AFullDiskIsAFailure) {
+  const TemporaryDirectory directory;
+  auto full = SweepFile::open(directory.file("r.jsonl"));
   ASSERT_TRUE(full.ok()) << full.error().text();
-  EXPECT_FALSE(full->append(kOne).ok());
+  {
+    const FullDisk disk;
+    EXPECT_FALSE(full->append(kOne).ok());
+  }
+  EXPECT_TRUE(full->append(kOne).ok());
   EXPECT_FALSE(SweepFile::open("/nowhere/at/all").ok());
 }
 

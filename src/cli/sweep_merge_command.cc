@@ -95,6 +95,9 @@ int verdict(const MergeOptions& options, const Gathered& gathered) {
 }
 
 int merge(const MergeOptions& options) {
+  if (Status s = check_outputs({options.out}, {options.sweep}); !s.ok()) {
+    return report_usage_error(s.error());
+  }
   const Result<Gathered> gathered = gather(options);
   if (!gathered.ok()) {
     return report_usage_error(gathered.error());
@@ -115,6 +118,11 @@ int merge(const MergeOptions& options) {
 }
 
 int report_page(const MergeOptions& options) {
+  std::vector<std::string> inputs = options.parts;
+  inputs.push_back(options.sweep);
+  if (Status s = check_outputs({options.out}, inputs); !s.ok()) {
+    return report_usage_error(s.error());
+  }
   const Result<Gathered> gathered = gather(options);
   if (!gathered.ok()) {
     return report_usage_error(gathered.error());

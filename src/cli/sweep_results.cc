@@ -55,6 +55,27 @@ ordered_json axis_json(const scenario::SweepAxis& axis) {
   return json;
 }
 
+bool is_time(const ordered_json& fabric, const char* key) {
+  return fabric.contains(key) && fabric[key].is_number() && fabric[key].get<double>() >= 0;
+}
+
+// Whether the line holds the figures of this very point, as a sweep writes them.
+bool is_result_of(const std::string& text, const SweepPoint& point) {
+  const ordered_json line = ordered_json::parse(text, nullptr, false);
+  if (line.is_discarded() || !line.contains("point") || line["point"] != point.point) {
+    return false;
+  }
+  if (line.contains("error")) {
+    return true;
+  }
+  const ordered_json& fabrics = line["fabrics"];
+  return fabrics.is_array() && !fabrics.empty() &&
+         std::all_of(fabrics.begin(), fabrics.end(), [](const ordered_json& fabric) {
+           return fabric.is_object() && fabric.contains("name") && fabric["name"].is_string() &&
+                  is_time(fabric, "iteration_s");
+         });
+}
+
 }  // namespace
 
 SweepCollector::SweepCollector(const std::vector<SweepPoint>& points)
@@ -75,6 +96,12 @@ Status SweepCollector::add(const std::vector<SweepLine>& lines, const std::strin
     }
     Slot& slot = slots_[at->second];
     const std::string place = scenario::at_line(file, line.number);
+    if (!is_result_of(line.text, points_[at->second])) {
+      return error_at(place,
+                      fmt::format("this line has the id of {}, and is damaged: remove it, and run "
+                                  "the sweep again to add it",
+                                  report::json_text(points_[at->second].point)));
+    }
     if (!slot.text.empty() && !slot.failed && !line.failed && slot.text != line.text) {
       return error_at(place,
                       fmt::format("this line and {} are of one point and of one version, but "

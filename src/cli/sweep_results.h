@@ -34,7 +34,7 @@ class SweepCollector {
     std::string place;
     bool failed = false;
   };
-  const std::vector<SweepPoint>& points_;
+  std::vector<SweepPoint> points_;
   std::vector<std::pair<std::string, std::size_t>> index_;  // by id
   std::vector<Slot> slots_;
   int repeated_ = 0;

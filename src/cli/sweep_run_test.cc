@@ -13,7 +13,7 @@
 namespace mixnet::cli {
 namespace {
 
-using mixnet::testing::TemporaryDirectory;
+using mixnet::test_support::TemporaryDirectory;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -120,30 +120,59 @@ TEST(SweepPoints, SomeMayFailButNotAll) {
   ASSERT_FALSE(sweep_points(*sweep).ok());
 }
 
-TEST(SweepCollector, SortsAndTellsWhatIsMissing) {
+// A line of results as a sweep writes it; `id` is that of the point.
+SweepLine line_of(const std::string& id, const std::string& outcome, int number) {
+  const std::string start =
+      R"({"id":")" + id + R"(","point":{"mixnet.alpha":)" + std::to_string(id[0] - 'a') + "},";
+  return {id, start + outcome + "}", number, outcome.starts_with(R"("error")")};
+}
+SweepLine result_line(const std::string& id, int number, const std::string& seconds = "1.5") {
+  return line_of(id, R"("fabrics":[{"name":"eps","iteration_s":)" + seconds + "}]", number);
+}
+
+std::vector<SweepPoint> points_c_b_a() {
   std::vector<SweepPoint> points(3);
   for (std::size_t i = 0; i < 3; ++i) {
     points[i].id = std::string(1, static_cast<char>('c' - i));
+    points[i].point = {{"mixnet.alpha", 2 - static_cast<int>(i)}};
   }
-  SweepCollector collector(points);
-  const std::vector<SweepLine> part{
-      {"a", "A", 1, false}, {"c", "why", 2, true}, {"x", "X", 3, false}};
-  ASSERT_TRUE(collector.add(part, "one").ok());
-  EXPECT_THAT(collector.results().lines, ElementsAre("why", "", "A"));
+  return points;
+}
+
+TEST(SweepCollector, SortsAndTellsWhatIsMissing) {
+  SweepCollector collector(points_c_b_a());
+  const SweepLine a = result_line("a", 1);
+  const SweepLine b = result_line("b", 2);
+  const SweepLine c = result_line("c", 2);
+  const SweepLine failed = line_of("c", R"("error":"why")", 2);
+  ASSERT_TRUE(collector.add({a, failed, result_line("x", 3)}, "one").ok());
+  EXPECT_THAT(collector.results().lines, ElementsAre(failed.text, "", a.text));
   EXPECT_THAT(collector.results().missing, ElementsAre(1));
   EXPECT_THAT(collector.results().failed, ElementsAre(0));
   EXPECT_EQ(collector.results().foreign, 1);
 
-  ASSERT_TRUE(collector.add({{"a", "A", 1, false}, {"c", "C", 2, false}}, "two").ok());
-  ASSERT_TRUE(collector.add({{"c", "why", 1, true}, {"b", "B", 2, false}}, "three").ok());
-  EXPECT_THAT(collector.results().lines, ElementsAre("C", "B", "A"));
+  ASSERT_TRUE(collector.add({a, c}, "two").ok());
+  ASSERT_TRUE(collector.add({failed, b}, "three").ok());
+  EXPECT_THAT(collector.results().lines, ElementsAre(c.text, b.text, a.text));
   EXPECT_THAT(collector.results().missing, IsEmpty());
   EXPECT_THAT(collector.results().failed, IsEmpty());
 
-  const Status changed = collector.add({{"a", "other", 7, false}}, "four");
+  const Status changed = collector.add({result_line("a", 7, "2.5")}, "four");
   ASSERT_FALSE(changed.ok());
   EXPECT_EQ(changed.error().where, "four:7");
   EXPECT_THAT(changed.error().message, HasSubstr("one:1"));
+}
+
+TEST(SweepCollector, DamagedLinesAreNamed) {
+  for (const char* const outcome :
+       {R"("fabrics":5)", R"("fabrics":[])", R"("fabrics":[{}])",
+        R"("fabrics":[{"name":"eps","iteration_s":"x"}])",
+        R"("fabrics":[{"name":"eps","iteration_s":-1}])", R"("point":{},"error":"why")"}) {
+    SweepCollector collector(points_c_b_a());
+    const Status status = collector.add({line_of("b", outcome, 4)}, "file");
+    ASSERT_FALSE(status.ok()) << outcome;
+    EXPECT_EQ(status.error().where, "file:4");
+  }
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 // Traces above this many counts take more than a moment to generate and show progress.
 constexpr int64_t kQuietCounts = int64_t{1} << 25;
-constexpr std::size_t kMostRows = 64;  // a longer table is no help on a terminal
+constexpr std::size_t kMostTableRows = 64;  // a longer table is no help on a terminal
 
 struct GenerateOptions {
   std::string output;
@@ -195,7 +195,7 @@ void print_info(const scenario::RoutingTrace& trace, const scenario::TraceStats&
   fmt::print("{:<8}{:>18}{:>18}{:>18}{:>10}{:>10}\n", "", "expert imbalance",
              fmt::format("rank (ep {})", ep), "drift", "zero %", "cold %");
   fmt::print("{:<8}{:>18}{:>18}{:>18}\n", "layer", "mean / max", "mean / max", "mean / max");
-  const std::size_t rows = std::min(stats.layers.size(), kMostRows);
+  const std::size_t rows = std::min(stats.layers.size(), kMostTableRows);
   for (std::size_t layer = 0; layer < rows; ++layer) {
     print_row(std::to_string(layer), stats.layers[layer]);
   }

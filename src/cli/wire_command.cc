@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/json_values.h"
 #include "cli/route_json.h"
 #include "plan/wire.h"
 #include "scenario/matrix_file.h"
@@ -42,19 +43,6 @@ Allocator parse_allocator(const std::string& name) {
   }
   return Allocator::kRelay;
 }
-
-template <typename T>
-Json rows_of(const Matrix<T>& matrix) {
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < matrix.rows(); ++i) {
-    const auto row = matrix.row(i);
-    rows.push_back(std::vector<T>(row.begin(), row.end()));
-  }
-  return rows;
-}
-
-// JSON has no infinity.
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 double sum_of(const Matrix<double>& amounts) {
   double sum = 0;
@@ -244,7 +232,7 @@ void add_wire_command(CLI::App& app, Outcome& outcome) {
           "relay: milliseconds of work on a common machine; it counts steps, so that "
           "equal budgets give equal answers; the routing at the end comes on top (default: 0.33 "
           "for 8 servers, 15 for 64)")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(finite_range(0.0, 1e6));
   command->add_flag("--routes", options->routes,
                     "also say which NIC ends which circuit, and which GPU and NIC carries which "
                     "share of what every GPU sends");

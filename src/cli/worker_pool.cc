@@ -31,7 +31,7 @@ Error system_failure(const char* what) {
   return Error{fmt::format("{}: {}", what, std::strerror(errno)), ""};
 }
 
-void write_all(int descriptor, const std::string& text) {
+void write_or_exit(int descriptor, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t written = write(descriptor, text.data() + at, text.size() - at);
     if (written < 0 && errno == EINTR) {
@@ -50,7 +50,7 @@ void write_all(int descriptor, const std::string& text) {
   if (getppid() != parent) {
     _exit(1);  // it died before the line above
   }
-  write_all(pipe, pool.work(item));
+  write_or_exit(pipe, pool.work(item));
   _exit(0);
 }
 

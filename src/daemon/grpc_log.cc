@@ -9,7 +9,7 @@ namespace {
 
 // gRPC takes a function without an argument of its own.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): see above
-std::atomic<const JsonLog*> grpc_log = nullptr;
+std::atomic<const JsonLog*> current_log = nullptr;
 
 LogLevel level_of(gpr_log_severity severity) {
   switch (severity) {
@@ -26,7 +26,7 @@ LogLevel level_of(gpr_log_severity severity) {
 }
 
 void forward(gpr_log_func_args* line) {
-  if (const JsonLog* log = grpc_log.load()) {
+  if (const JsonLog* log = current_log.load()) {
     log->write(level_of(line->severity), "grpc", {{"message", line->message}});
   }
 }
@@ -34,10 +34,10 @@ void forward(gpr_log_func_args* line) {
 }  // namespace
 
 GrpcLog::GrpcLog(const JsonLog& log) {
-  grpc_log = &log;
+  current_log = &log;
   gpr_set_log_function(forward);
 }
 
-GrpcLog::~GrpcLog() { grpc_log = nullptr; }
+GrpcLog::~GrpcLog() { current_log = nullptr; }
 
 }  // namespace mixnet::daemon

@@ -24,9 +24,9 @@ constexpr std::array kLevels = {
 std::string utc_now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-  const std::time_t seconds = ms / 1000;
+  const std::time_t whole_seconds = ms / 1000;
   std::tm parts{};
-  gmtime_r(&seconds, &parts);
+  gmtime_r(&whole_seconds, &parts);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
                      ms % 1000);

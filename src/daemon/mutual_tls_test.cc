@@ -15,7 +15,7 @@
 namespace mixnet::daemon {
 namespace {
 
-using mixnet::testing::TemporaryDirectory;
+using mixnet::test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
 
 class NoRegion final : public RegionBackend {
@@ -54,7 +54,7 @@ class MutualTls : public ::testing::Test {
   static void run(const std::string& command) {
     const std::string all = "cd '" + folder_->file("") + "' && " + command + " >log 2>&1";
     // NOLINTNEXTLINE(bugprone-command-processor): a fixed command of a test
-    ASSERT_EQ(std::system(all.c_str()), 0) << mixnet::testing::read_all(folder_->file("log"));
+    ASSERT_EQ(std::system(all.c_str()), 0) << mixnet::test_support::read_all(folder_->file("log"));
   }
   static void issue(const std::string& name, const std::string& ca) {
     run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout " + name +
@@ -131,7 +131,7 @@ TEST_F(MutualTls, NobodyGetsInWithoutACertificate) {
   EXPECT_THAT(refused.error().message, HasSubstr("give a CA, a certificate and a key"));
   // ... and by the server, when a client sends none.
   grpc::SslCredentialsOptions tls;
-  tls.pem_root_certs = mixnet::testing::read_all(folder_->file("ca.pem"));
+  tls.pem_root_certs = mixnet::test_support::read_all(folder_->file("ca.pem"));
   EXPECT_NE(health_by(grpc::SslCredentials(tls)).error_code(), grpc::StatusCode::OK);
   EXPECT_NE(health_by(grpc::InsecureChannelCredentials()).error_code(), grpc::StatusCode::OK);
 }

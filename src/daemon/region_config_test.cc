@@ -10,7 +10,7 @@
 namespace mixnet::daemon {
 namespace {
 
-using mixnet::testing::TemporaryDirectory;
+using mixnet::test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
 
 // Line numbers below count from the first line of this text.

@@ -15,7 +15,7 @@
 namespace mixnet::daemon {
 namespace {
 
-using mixnet::testing::TemporaryDirectory;
+using mixnet::test_support::TemporaryDirectory;
 using ocs::PairOutcome;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -33,7 +33,7 @@ ocs::Region three_by_two() {
   return ocs::Region::make({8, 8}, {"s0", "s1", "s2"}, nics).value();
 }
 
-ocs::Circuit circuit(int a, int b) { return ocs::circuit_between(ocs::NicId(a), ocs::NicId(b)); }
+ocs::Circuit circuit_of(int a, int b) { return ocs::circuit_between(ocs::NicId(a), ocs::NicId(b)); }
 
 ocs::ControllerOptions options_of_test() {
   ocs::ControllerOptions options;
@@ -173,16 +173,16 @@ std::vector<ocs::Circuit> verified(const RegionAnswer& answer) {
 
 TEST_F(RegionHostTest, CircuitsAreReplacedAddedAndRemoved) {
   plug_in();
-  EXPECT_THAT(verified(answer_to(request_of(ReplaceAll{{circuit(0, 2), circuit(1, 4)}}))),
-              ElementsAre(circuit(0, 2), circuit(1, 4)));
+  EXPECT_THAT(verified(answer_to(request_of(ReplaceAll{{circuit_of(0, 2), circuit_of(1, 4)}}))),
+              ElementsAre(circuit_of(0, 2), circuit_of(1, 4)));
   EXPECT_EQ(switch_.patches().size(), 4U);
-  EXPECT_THAT(verified(answer_to(request_of(AddCircuits{{circuit(3, 5)}}))),
-              ElementsAre(circuit(0, 2), circuit(1, 4), circuit(3, 5)));
-  EXPECT_THAT(verified(answer_to(request_of(RemoveCircuits{{circuit(1, 4)}}))),
-              ElementsAre(circuit(0, 2), circuit(3, 5)));
+  EXPECT_THAT(verified(answer_to(request_of(AddCircuits{{circuit_of(3, 5)}}))),
+              ElementsAre(circuit_of(0, 2), circuit_of(1, 4), circuit_of(3, 5)));
+  EXPECT_THAT(verified(answer_to(request_of(RemoveCircuits{{circuit_of(1, 4)}}))),
+              ElementsAre(circuit_of(0, 2), circuit_of(3, 5)));
   EXPECT_EQ(switch_.patches().size(), 4U);
   EXPECT_THAT(verified(answer_to(request_of(ReadBack{}))),
-              ElementsAre(circuit(0, 2), circuit(3, 5)));
+              ElementsAre(circuit_of(0, 2), circuit_of(3, 5)));
   answer_to(request_of(ReplaceAll{}));
   EXPECT_TRUE(switch_.patches().empty());
 }
@@ -190,49 +190,49 @@ TEST_F(RegionHostTest, CircuitsAreReplacedAddedAndRemoved) {
 // Both are accepted before the first is carried out: the second counts from what the first wants.
 TEST_F(RegionHostTest, RequestsThatWaitBuildOnOneAnother) {
   plug_in();
-  const auto first = ask(request_of(ReplaceAll{{circuit(0, 2)}}));
-  const auto second = ask(request_of(AddCircuits{{circuit(1, 4)}}));
-  const auto third = ask(request_of(RemoveCircuits{{circuit(0, 2)}}));
+  const auto first = ask(request_of(ReplaceAll{{circuit_of(0, 2)}}));
+  const auto second = ask(request_of(AddCircuits{{circuit_of(1, 4)}}));
+  const auto third = ask(request_of(RemoveCircuits{{circuit_of(0, 2)}}));
   wait(seconds(5));
   ASSERT_TRUE(first->has_value() && second->has_value() && third->has_value());
-  EXPECT_THAT(verified(**second), ElementsAre(circuit(0, 2), circuit(1, 4)));
-  EXPECT_THAT(verified(**third), ElementsAre(circuit(1, 4)));
+  EXPECT_THAT(verified(**second), ElementsAre(circuit_of(0, 2), circuit_of(1, 4)));
+  EXPECT_THAT(verified(**third), ElementsAre(circuit_of(1, 4)));
 }
 
 TEST_F(RegionHostTest, WhatCannotBeWantedIsRefused) {
   plug_in();
-  answer_to(request_of(ReplaceAll{{circuit(0, 2)}}));
-  const RegionAnswer busy = answer_to(request_of(AddCircuits{{circuit(0, 4)}}));
+  answer_to(request_of(ReplaceAll{{circuit_of(0, 2)}}));
+  const RegionAnswer busy = answer_to(request_of(AddCircuits{{circuit_of(0, 4)}}));
   ASSERT_TRUE(busy.failure.has_value());
   EXPECT_EQ(busy.failure->kind, FailureKind::kInvalid);
   EXPECT_THAT(busy.failure->message, HasSubstr("s0/n0 is in use: s0/n0 - "));
-  const RegionAnswer absent = answer_to(request_of(RemoveCircuits{{circuit(1, 4)}}));
+  const RegionAnswer absent = answer_to(request_of(RemoveCircuits{{circuit_of(1, 4)}}));
   ASSERT_TRUE(absent.failure.has_value());
   EXPECT_THAT(absent.failure->message, HasSubstr("s0/n1 - s2/n0 is not wanted now"));
 }
 
 TEST_F(RegionHostTest, ADryRunChangesNothing) {
   plug_in();
-  answer_to(request_of(ReplaceAll{{circuit(0, 2)}}));
-  const RegionAnswer answer = answer_to(request_of(ReplaceAll{{circuit(1, 4)}}, true));
+  answer_to(request_of(ReplaceAll{{circuit_of(0, 2)}}));
+  const RegionAnswer answer = answer_to(request_of(ReplaceAll{{circuit_of(1, 4)}}, true));
   ASSERT_TRUE(answer.preview.has_value());
-  EXPECT_THAT(answer.preview->remove, ElementsAre(circuit(0, 2)));
-  EXPECT_THAT(answer.preview->add, ElementsAre(circuit(1, 4)));
+  EXPECT_THAT(answer.preview->remove, ElementsAre(circuit_of(0, 2)));
+  EXPECT_THAT(answer.preview->add, ElementsAre(circuit_of(1, 4)));
   EXPECT_FALSE(answer.preview->commands.empty());
-  EXPECT_THAT(verified(answer_to(request_of(ReadBack{}))), ElementsAre(circuit(0, 2)));
+  EXPECT_THAT(verified(answer_to(request_of(ReadBack{}))), ElementsAre(circuit_of(0, 2)));
 }
 
 TEST_F(RegionHostTest, APlanKeepsWhatIsThereAndTakesFreeNics) {
   plug_in();
-  answer_to(request_of(ReplaceAll{{circuit(1, 3)}}));
+  answer_to(request_of(ReplaceAll{{circuit_of(1, 3)}}));
   CarryOutPlan plan{{Matrix<int>(3, 3), DemandMatrix(3, 3, 1.0), {}}};
   plan.problem.wanted(0, 1) = plan.problem.wanted(1, 0) = 1;
   plan.problem.wanted(0, 2) = plan.problem.wanted(2, 0) = 1;
   const RegionAnswer answer = answer_to(request_of(plan));
-  EXPECT_THAT(verified(answer), ElementsAre(circuit(0, 4), circuit(1, 3)));
+  EXPECT_THAT(verified(answer), ElementsAre(circuit_of(0, 4), circuit_of(1, 3)));
   ASSERT_TRUE(answer.report.has_value());
   for (const ocs::CircuitReport& report : answer.report->circuits) {
-    EXPECT_EQ(report.changed, report.circuit != circuit(1, 3));
+    EXPECT_EQ(report.changed, report.circuit != circuit_of(1, 3));
   }
 }
 
@@ -247,7 +247,7 @@ TEST_F(RegionHostTest, AFullQueueIsAnError) {
   plug_in();
   std::vector<std::shared_ptr<std::optional<RegionAnswer>>> answers;
   for (int i = 0; i < 6; ++i) {
-    answers.push_back(ask(request_of(ReplaceAll{{circuit(i % 2, 2 + i % 4)}})));
+    answers.push_back(ask(request_of(ReplaceAll{{circuit_of(i % 2, 2 + i % 4)}})));
   }
   wait(seconds(10));
   int exhausted = 0;
@@ -264,7 +264,7 @@ TEST_F(RegionHostTest, AFullQueueIsAnError) {
 
 TEST_F(RegionHostTest, ADeadlineEndsTheWaitButNotTheTransaction) {
   plug_in();
-  RegionRequest request = request_of(ReplaceAll{{circuit(0, 2)}});
+  RegionRequest request = request_of(ReplaceAll{{circuit_of(0, 2)}});
   request.deadline = milliseconds(5);  // a switch takes 41 ms
   const auto answer = ask(request);
   wait(milliseconds(10));
@@ -274,19 +274,19 @@ TEST_F(RegionHostTest, ADeadlineEndsTheWaitButNotTheTransaction) {
   EXPECT_THAT((*answer)->failure->message,
               HasSubstr("no report within 5 ms: waited for the switch"));
   wait(seconds(2));
-  EXPECT_THAT(verified(answer_to(request_of(ReadBack{}))), ElementsAre(circuit(0, 2)));
+  EXPECT_THAT(verified(answer_to(request_of(ReadBack{}))), ElementsAre(circuit_of(0, 2)));
 }
 
 TEST_F(RegionHostTest, StoppingFinishesWhatIsUnderWayAndRefusesTheRest) {
   plug_in();
-  const auto under_way = ask(request_of(ReplaceAll{{circuit(0, 2)}}));
+  const auto under_way = ask(request_of(ReplaceAll{{circuit_of(0, 2)}}));
   wait(milliseconds(1));
   host_->refuse_new();
   controller_->stop(loop_.now());
   const auto refused = ask(request_of(ReplaceAll{}));
   wait(seconds(2));
   ASSERT_TRUE(under_way->has_value());
-  EXPECT_THAT(verified(**under_way), ElementsAre(circuit(0, 2)));
+  EXPECT_THAT(verified(**under_way), ElementsAre(circuit_of(0, 2)));
   ASSERT_TRUE(refused->has_value());
   EXPECT_EQ((*refused)->failure->kind, FailureKind::kUnavailable);
   EXPECT_TRUE(controller_->stopped());
@@ -294,7 +294,7 @@ TEST_F(RegionHostTest, StoppingFinishesWhatIsUnderWayAndRefusesTheRest) {
 
 TEST_F(RegionHostTest, WhoStillWaitsIsToldThatTheDaemonEnds) {
   plug_in();
-  const auto waiting = ask(request_of(ReplaceAll{{circuit(0, 2)}}));
+  const auto waiting = ask(request_of(ReplaceAll{{circuit_of(0, 2)}}));
   wait(milliseconds(1));
   host_->abandon();
   ASSERT_TRUE(waiting->has_value());

@@ -95,7 +95,7 @@ TEST(RegionMetrics, SessionCountersOnlyGrow) {
 }
 
 TEST(JsonLog, OneObjectALineAndOnlyFromItsLevel) {
-  const mixnet::testing::TemporaryDirectory folder;
+  const mixnet::test_support::TemporaryDirectory folder;
   const std::string path = folder.write("log", "");
   std::FILE* file = std::fopen(path.c_str(), "a");
   ASSERT_NE(file, nullptr);
@@ -103,7 +103,7 @@ TEST(JsonLog, OneObjectALineAndOnlyFromItsLevel) {
   log.write(LogLevel::kDebug, "quiet");
   log.write(LogLevel::kError, "loud", {{"port", 3}, {"text", "a\n\"b\"\xff"}});
   std::fclose(file);
-  const std::string text = mixnet::testing::read_all(path);
+  const std::string text = mixnet::test_support::read_all(path);
   ASSERT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   const auto line = nlohmann::json::parse(text);
   EXPECT_EQ(line["level"], "error");

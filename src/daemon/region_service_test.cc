@@ -25,7 +25,7 @@ namespace mixnet::daemon {
 namespace {
 
 namespace v1 = region::v1;
-using mixnet::testing::TemporaryDirectory;
+using mixnet::test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
 
 ocs::Region two_by_two() {
@@ -409,7 +409,7 @@ TEST_F(RegionServiceTest, ASocketLeftBehindIsReplacedAndAFileIsNot) {
   listen.grpc = "unix:" + folder_.write("notes.txt", "keep me");
   RegionService third(ServiceOptions{"r1", Allocator::kSplit, 1, "1"}, region_, feed_);
   EXPECT_THAT(GrpcListener::open(listen, third).error().message, HasSubstr("is no socket"));
-  EXPECT_EQ(mixnet::testing::read_all(folder_.file("notes.txt")), "keep me");
+  EXPECT_EQ(mixnet::test_support::read_all(folder_.file("notes.txt")), "keep me");
 
   listen.grpc = "unix:" + folder_.file("absent/r1.sock");
   EXPECT_THAT(GrpcListener::open(listen, third).error().message, HasSubstr("there is no folder"));

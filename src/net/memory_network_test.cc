@@ -26,8 +26,8 @@ std::string text_of(std::size_t bytes, uint64_t seed) {
 }
 
 // A dialer and a listener of "switch" under a simulated clock.
-struct World {
-  explicit World(MemoryNetworkOptions options = {})
+struct MemoryWorld {
+  explicit MemoryWorld(MemoryNetworkOptions options = {})
       : network(loop, options), dialer(network.dialer("switch")) {
     network.listen("switch", acceptor);
   }
@@ -59,7 +59,7 @@ struct World {
 
 TEST(MemoryNetwork, CarriesBytesInOrderWithLatencyAndInPieces) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    World world({milliseconds(1), milliseconds(5), 7, seed});
+    MemoryWorld world({milliseconds(1), milliseconds(5), 7, seed});
     const std::string up = text_of(300, seed);
     const std::string down = text_of(500, seed + 100);
     world.acceptor.on_accept = [&](RecordingEnd& end) { end.stream->send(down); };
@@ -82,7 +82,7 @@ TEST(MemoryNetwork, CarriesBytesInOrderWithLatencyAndInPieces) {
 
 TEST(MemoryNetwork, EqualSeedsGiveEqualRuns) {
   const auto run = [](uint64_t seed) {
-    World world({milliseconds(1), milliseconds(5), 9, seed});
+    MemoryWorld world({milliseconds(1), milliseconds(5), 9, seed});
     world.network.plan_next({ConnectionPlan::Connect::kAccept,
                              {{Kind::kStall, Direction::kToListener, 50, milliseconds(30)},
                               {Kind::kReset, Direction::kToListener, 120, {}}}});
@@ -96,7 +96,7 @@ TEST(MemoryNetwork, EqualSeedsGiveEqualRuns) {
 }
 
 TEST(MemoryNetwork, NobodyListeningAndRefusalsAreRefused) {
-  World world;
+  MemoryWorld world;
   world.network.plan_next({ConnectionPlan::Connect::kRefuse, {}});
   world.dial();
   EXPECT_EQ(world.here.closed, 0) << "within the call";
@@ -112,7 +112,7 @@ TEST(MemoryNetwork, NobodyListeningAndRefusalsAreRefused) {
 }
 
 TEST(MemoryNetwork, SilenceEndsAtTheDeadline) {
-  World world;
+  MemoryWorld world;
   world.network.set_default({ConnectionPlan::Connect::kSilence, {}});
   world.dial();
   world.run(seconds(2) - milliseconds(1));
@@ -128,7 +128,7 @@ TEST(MemoryNetwork, CutsAfterExactlySoManyBytesInEitherDirection) {
   for (const Direction direction : {Direction::kToListener, Direction::kToDialer}) {
     for (const Kind kind : {Kind::kReset, Kind::kFin}) {
       for (std::size_t cut = 0; cut <= text.size(); ++cut) {
-        World world({milliseconds(1), milliseconds(3), 6, cut + 1});
+        MemoryWorld world({milliseconds(1), milliseconds(3), 6, cut + 1});
         world.network.plan_next({ConnectionPlan::Connect::kAccept, {{kind, direction, cut, {}}}});
         world.dial();
         world.run(milliseconds(6));
@@ -150,7 +150,7 @@ TEST(MemoryNetwork, CutsAfterExactlySoManyBytesInEitherDirection) {
 }
 
 TEST(MemoryNetwork, HalfOpenTellsNobody) {
-  World world;
+  MemoryWorld world;
   world.network.plan_next(
       {ConnectionPlan::Connect::kAccept, {{Kind::kVanish, Direction::kToDialer, 3, {}}}});
   world.dial();
@@ -166,7 +166,7 @@ TEST(MemoryNetwork, HalfOpenTellsNobody) {
 }
 
 TEST(MemoryNetwork, AStallDelaysAndLosesNothing) {
-  World world({Duration(0), Duration(0), 2, 1});
+  MemoryWorld world({Duration(0), Duration(0), 2, 1});
   world.network.plan_next({ConnectionPlan::Connect::kAccept,
                            {{Kind::kStall, Direction::kToListener, 5, milliseconds(500)}}});
   world.dial();
@@ -181,7 +181,7 @@ TEST(MemoryNetwork, AStallDelaysAndLosesNothing) {
 }
 
 TEST(MemoryNetwork, StrikesOpenConnections) {
-  World world;
+  MemoryWorld world;
   world.dial();
   world.run(milliseconds(1));
   world.network.strike({Kind::kReset, Direction::kToDialer, 0, {}});
@@ -190,7 +190,7 @@ TEST(MemoryNetwork, StrikesOpenConnections) {
 }
 
 TEST(MemoryNetwork, DestroyingAnEndClosesTheOther) {
-  World world;
+  MemoryWorld world;
   world.dial();
   world.run(milliseconds(1));
   world.there().stream->send("bye");
@@ -205,7 +205,7 @@ TEST(MemoryNetwork, DestroyingAnEndClosesTheOther) {
 
 TEST(MemoryNetwork, AnOwnerMayDestroyTheStreamInAnyCall) {
   for (const std::size_t when : {0U, 1U, 2U}) {
-    World world;
+    MemoryWorld world;
     std::size_t calls = 0;
     world.here.changed = [&] {
       if (calls++ == when) {
@@ -223,7 +223,7 @@ TEST(MemoryNetwork, AnOwnerMayDestroyTheStreamInAnyCall) {
 }
 
 TEST(MemoryNetwork, AnAcceptorMayTurnAStreamAway) {
-  World world;
+  MemoryWorld world;
   world.acceptor.on_accept = [](RecordingEnd& end) { end.stream.reset(); };
   world.dial();
   world.run(milliseconds(1));
@@ -232,7 +232,7 @@ TEST(MemoryNetwork, AnAcceptorMayTurnAStreamAway) {
 }
 
 TEST(MemoryNetwork, AFullQueueClosesTheStream) {
-  World world;
+  MemoryWorld world;
   world.network.plan_next(
       {ConnectionPlan::Connect::kAccept, {{Kind::kStall, Direction::kToListener, 0, seconds(10)}}});
   world.dial();

@@ -13,8 +13,8 @@
 namespace mixnet::net {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{32} << 10;
-constexpr int kReadsPerTurn = 8;  // then others have their turn
+constexpr std::size_t kSshReadBytes = std::size_t{32} << 10;
+constexpr int kSshReadsPerTurn = 8;  // then others have their turn
 
 class SshConnection final : public Connection {
  public:
@@ -113,9 +113,9 @@ void SshConnection::log_in() {
 
 // Also carries on with writing: room in the window of the server is something that is read.
 void SshConnection::read() {
-  std::array<char, kReadBytes> buffer;
+  std::array<char, kSshReadBytes> buffer;
   for (int i = 0; state() == State::kOpen || state() == State::kClosing; ++i) {
-    if (i == kReadsPerTurn) {
+    if (i == kSshReadsPerTurn) {
       // What waits in the buffers of the session wakes up no watch.
       loop().call_at(loop().now(), weakly(&SshConnection::read));
       return;

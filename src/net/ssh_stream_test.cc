@@ -233,8 +233,8 @@ class EchoServer {
   std::jthread thread_;
 };
 
-struct World {
-  explicit World(ServerOptions options = {})
+struct SshWorld {
+  explicit SshWorld(ServerOptions options = {})
       : server(key, options, [this] {
           loop.post([this] {
             server_ended = true;
@@ -263,7 +263,7 @@ struct World {
   }
   std::string peer() const { return server.address().text(); }
 
-  testing::TemporaryDirectory directory;
+  test_support::TemporaryDirectory directory;
   std::string known_hosts = directory.file("known_hosts");
   Key key = make_key();
   AsioLoop loop;
@@ -275,7 +275,7 @@ struct World {
 
 TEST(SshStream, CarriesBytesThroughTheShell) {
   for (const bool by_prompt : {false, true}) {
-    World world({.by_prompt = by_prompt});
+    SshWorld world({.by_prompt = by_prompt});
     world.dial();
     ASSERT_EQ(world.here.opened, 1) << world.here.error;
     world.here.stream->send("RTRV-HDR:::1:;");
@@ -285,7 +285,7 @@ TEST(SshStream, CarriesBytesThroughTheShell) {
 }
 
 TEST(SshStream, BigDataGoesBothWays) {
-  World world;
+  SshWorld world;
   world.dial();
   ASSERT_EQ(world.here.opened, 1) << world.here.error;
   std::string text;
@@ -300,7 +300,7 @@ TEST(SshStream, BigDataGoesBothWays) {
 
 TEST(SshStream, AWrongPasswordIsNotShown) {
   for (const bool by_prompt : {false, true}) {
-    World world({.by_prompt = by_prompt});
+    SshWorld world({.by_prompt = by_prompt});
     world.dial("hunter2");
     EXPECT_EQ(world.here.opened, 0);
     EXPECT_EQ(world.here.error, world.peer() + ": the password of user 'admin' was not accepted");
@@ -309,7 +309,7 @@ TEST(SshStream, AWrongPasswordIsNotShown) {
 
 TEST(SshStream, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
   for (const bool file_there : {false, true}) {
-    World world;
+    SshWorld world;
     if (file_there) {
       std::ofstream(world.known_hosts) << "# none yet\n";
     } else {
@@ -334,7 +334,7 @@ TEST(SshStream, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
 }
 
 TEST(SshStream, AChangedHostKeyIsRefused) {
-  World world;
+  SshWorld world;
   world.know(make_key());
   world.dial();
   EXPECT_EQ(world.here.opened, 0);
@@ -346,7 +346,7 @@ TEST(SshStream, AChangedHostKeyIsRefused) {
 
 TEST(SshStream, AServerThatClosesMidWayIsReportedAfterItsBytes) {
   for (const bool abruptly : {false, true}) {
-    World world({.close_after = 5, .drop_abruptly = abruptly});
+    SshWorld world({.close_after = 5, .drop_abruptly = abruptly});
     world.dial();
     ASSERT_EQ(world.here.opened, 1) << world.here.error;
     world.here.stream->send("0123456789");
@@ -359,7 +359,7 @@ TEST(SshStream, AServerThatClosesMidWayIsReportedAfterItsBytes) {
 
 TEST(SshStream, SilenceEndsAtTheDeadline) {
   for (const bool logs_in : {false, true}) {
-    World world({.silent = !logs_in, .no_shell = logs_in});
+    SshWorld world({.silent = !logs_in, .no_shell = logs_in});
     world.dial(kPassword, milliseconds(logs_in ? 1500 : 50));
     EXPECT_EQ(world.here.opened, 0);
     EXPECT_EQ(world.here.error,
@@ -370,7 +370,7 @@ TEST(SshStream, SilenceEndsAtTheDeadline) {
 }
 
 TEST(SshStream, AServerThatReadsNothingDoesNotHoldTheLoopUp) {
-  World world({.deaf = true});
+  SshWorld world({.deaf = true});
   world.dial();
   ASSERT_EQ(world.here.opened, 1) << world.here.error;
   const std::string piece(1U << 20, 'x');
@@ -382,7 +382,7 @@ TEST(SshStream, AServerThatReadsNothingDoesNotHoldTheLoopUp) {
 }
 
 TEST(SshStream, NobodyListeningIsRefused) {
-  World world;
+  SshWorld world;
   SshDialer dialer(world.loop,
                    {{"127.0.0.1", 1}, "admin", [] { return std::string(); }, world.known_hosts});
   world.here.stream = dialer.dial(world.here, seconds(10));
@@ -392,7 +392,7 @@ TEST(SshStream, NobodyListeningIsRefused) {
 
 TEST(SshStream, AnOwnerMayDestroyTheStreamInAnyCall) {
   for (const int when : {0, 1, 2}) {
-    World world({.close_after = 5});
+    SshWorld world({.close_after = 5});
     int calls = 0;
     world.here.changed = [&] {
       if (calls++ == when) {
@@ -409,7 +409,7 @@ TEST(SshStream, AnOwnerMayDestroyTheStreamInAnyCall) {
 }
 
 TEST(SshStream, CloseSendsWhatIsQueuedAlsoWhenTheStreamIsDestroyed) {
-  World world({.mute = true});
+  SshWorld world({.mute = true});
   world.dial();
   ASSERT_EQ(world.here.opened, 1) << world.here.error;
   world.here.stream->send(std::string(200'000, 'x'));

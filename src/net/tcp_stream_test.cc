@@ -19,8 +19,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // A dialer and a listener on loopback.
-struct World {
-  World() {
+struct TcpWorld {
+  TcpWorld() {
     listener = *TcpListener::listen(loop, {"127.0.0.1", 0}, acceptor);
     acceptor.on_accept = [this](RecordingEnd& end) { end.changed = [this] { until.changed(); }; };
     here.changed = [this] { until.changed(); };
@@ -53,7 +53,7 @@ std::string noise(std::size_t bytes) {
 }
 
 TEST(TcpStream, CarriesBytesBothWays) {
-  World world;
+  TcpWorld world;
   world.connect();
   EXPECT_EQ(world.acceptor.peers.at(0).rfind("127.0.0.1:", 0), 0U);
   world.here.stream->send("hel");
@@ -65,7 +65,7 @@ TEST(TcpStream, CarriesBytesBothWays) {
 }
 
 TEST(TcpStream, WritesThatTheSocketDoesNotTakeAtOnceArriveWhole) {
-  World world;
+  TcpWorld world;
   world.connect();
   const std::string up = noise(15U << 20);
   const std::string down = noise(9U << 20);
@@ -81,7 +81,7 @@ TEST(TcpStream, WritesThatTheSocketDoesNotTakeAtOnceArriveWhole) {
 }
 
 TEST(TcpStream, CloseSendsWhatIsQueuedAlsoWhenTheStreamIsDestroyed) {
-  World world;
+  TcpWorld world;
   world.connect();
   const std::string text = noise(8U << 20);  // more than the buffers of the system hold
   world.here.stream->send(text);
@@ -94,7 +94,7 @@ TEST(TcpStream, CloseSendsWhatIsQueuedAlsoWhenTheStreamIsDestroyed) {
 }
 
 TEST(TcpStream, DestroyingAStreamClosesIt) {
-  World world;
+  TcpWorld world;
   world.connect();
   world.there().stream.reset();
   ASSERT_TRUE(world.until.run([&] { return world.here.closed == 1; }));
@@ -104,7 +104,7 @@ TEST(TcpStream, DestroyingAStreamClosesIt) {
 }
 
 TEST(TcpStream, NobodyListeningIsRefused) {
-  World world;
+  TcpWorld world;
   const std::string peer = world.peer();
   TcpDialer dialer(world.loop, {"127.0.0.1", world.listener->port()});
   world.listener.reset();
@@ -117,7 +117,7 @@ TEST(TcpStream, NobodyListeningIsRefused) {
 
 TEST(TcpStream, SilenceEndsAtTheDeadline) {
   // A socket that listens and whose queue is full takes no connection and refuses none.
-  World world;
+  TcpWorld world;
   const UniqueFd full(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const SocketAddress any = numeric_addresses({"127.0.0.1", 0}).at(0);
   ASSERT_EQ(::bind(full.get(), any.get(), any.size), 0);
@@ -137,7 +137,7 @@ TEST(TcpStream, SilenceEndsAtTheDeadline) {
 }
 
 TEST(TcpStream, ANameWithoutAddressIsNamed) {
-  World world;
+  TcpWorld world;
   TcpDialer dialer(world.loop, {"no such name", 3082});
   world.here.stream = dialer.dial(world.here, seconds(9));
   ASSERT_TRUE(world.until.run([&] { return world.here.closed == 1; }));
@@ -147,7 +147,7 @@ TEST(TcpStream, ANameWithoutAddressIsNamed) {
 
 TEST(TcpStream, TriesEveryAddressOfAName) {
   // "localhost" may be ::1 first, where nobody listens.
-  World world;
+  TcpWorld world;
   TcpDialer dialer(world.loop, {"localhost", world.listener->port()});
   world.here.stream = dialer.dial(world.here, seconds(5));
   ASSERT_TRUE(world.until.run([&] { return world.here.opened + world.here.closed > 0; }));
@@ -155,7 +155,7 @@ TEST(TcpStream, TriesEveryAddressOfAName) {
 }
 
 TEST(TcpStream, SpeaksIpv6) {
-  World world;
+  TcpWorld world;
   auto listener = TcpListener::listen(world.loop, {"::1", 0}, world.acceptor);
   if (!listener) {
     GTEST_SKIP() << "no IPv6 here: " << listener.error().text();
@@ -169,7 +169,7 @@ TEST(TcpStream, SpeaksIpv6) {
 
 TEST(TcpStream, AnOwnerMayDestroyTheStreamInAnyCall) {
   for (const int when : {0, 1, 2}) {
-    World world;
+    TcpWorld world;
     int calls = 0;
     bool other_closed = false;
     world.here.changed = [&] {
@@ -195,7 +195,7 @@ TEST(TcpStream, AnOwnerMayDestroyTheStreamInAnyCall) {
 }
 
 TEST(TcpStream, AFullQueueClosesTheStream) {
-  World world;
+  TcpWorld world;
   // A peer that reads nothing: a plain socket.
   const UniqueFd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const SocketAddress to = numeric_addresses({"127.0.0.1", world.listener->port()}).at(0);
@@ -212,7 +212,7 @@ TEST(TcpStream, AFullQueueClosesTheStream) {
 }
 
 TEST(TcpStream, APeerThatResetsIsReported) {
-  World world;
+  TcpWorld world;
   UniqueFd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const SocketAddress to = numeric_addresses({"127.0.0.1", world.listener->port()}).at(0);
   ASSERT_EQ(::connect(peer.get(), to.get(), to.size), 0);
@@ -226,7 +226,7 @@ TEST(TcpStream, APeerThatResetsIsReported) {
 }
 
 TEST(TcpListener, AnAcceptorMayTurnAStreamAway) {
-  World world;
+  TcpWorld world;
   world.acceptor.on_accept = [](RecordingEnd& end) { end.stream.reset(); };
   world.dial();
   ASSERT_TRUE(world.until.run([&] { return world.here.closed == 1; }));
@@ -234,7 +234,7 @@ TEST(TcpListener, AnAcceptorMayTurnAStreamAway) {
 }
 
 TEST(TcpListener, AnAddressInUseIsNamed) {
-  World world;
+  TcpWorld world;
   const auto second =
       TcpListener::listen(world.loop, {"127.0.0.1", world.listener->port()}, world.acceptor);
   ASSERT_FALSE(second.ok());

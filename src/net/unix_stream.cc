@@ -49,7 +49,7 @@ Result<UniqueFd> connect_to(const std::string& path) {
   return socket;
 }
 
-std::string describe_peer(int socket) {
+std::string describe_local_peer(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
@@ -108,8 +108,8 @@ Result<std::unique_ptr<UnixListener>> UnixListener::listen(AsioLoop& loop, const
   }
   // The constructor is private.
   return std::unique_ptr<UnixListener>(new UnixListener(
-      std::make_unique<SocketListener>(loop, std::move(socket), acceptor, describe_peer), path,
-      made.st_ino));
+      std::make_unique<SocketListener>(loop, std::move(socket), acceptor, describe_local_peer),
+      path, made.st_ino));
 }
 
 UnixListener::UnixListener(std::unique_ptr<SocketListener> listener, std::string path, ino_t inode)

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::seconds;
 
-struct World {
-  World() {
+struct UnixWorld {
+  UnixWorld() {
     acceptor.on_accept = [this](RecordingEnd& end) { end.changed = [this] { until.changed(); }; };
     here.changed = [this] { until.changed(); };
   }
@@ -27,7 +27,7 @@ struct World {
     here.stream = dialer.dial(here, seconds(5));
   }
 
-  testing::TemporaryDirectory directory;
+  test_support::TemporaryDirectory directory;
   std::string path = directory.file("control.sock");
   AsioLoop loop;
   Until until{loop};
@@ -36,7 +36,7 @@ struct World {
 };
 
 TEST(UnixStream, CarriesBytesAndTellsWhoCalls) {
-  World world;
+  UnixWorld world;
   const auto listener = world.listen();
   ASSERT_TRUE(listener.ok());
   struct stat made {};
@@ -59,14 +59,14 @@ TEST(UnixStream, CarriesBytesAndTellsWhoCalls) {
 }
 
 TEST(UnixStream, NobodyListeningIsNamed) {
-  World world;
+  UnixWorld world;
   world.dial();
   ASSERT_TRUE(world.until.run([&] { return world.here.closed == 1; }));
   EXPECT_EQ(world.here.error, world.path + ": No such file or directory");
 }
 
 TEST(UnixListener, ReplacesADeadSocketOnly) {
-  World world;
+  UnixWorld world;
   {
     auto first = world.listen();
     ASSERT_TRUE(first.ok());
@@ -85,7 +85,7 @@ TEST(UnixListener, ReplacesADeadSocketOnly) {
 }
 
 TEST(UnixListener, RefusesWhatIsNoSocket) {
-  World world;
+  UnixWorld world;
   std::ofstream(world.path) << "precious";
   const auto listener = world.listen();
   ASSERT_FALSE(listener.ok());
@@ -94,7 +94,7 @@ TEST(UnixListener, RefusesWhatIsNoSocket) {
 }
 
 TEST(UnixListener, RefusesPathsThatDoNotFit) {
-  World world;
+  UnixWorld world;
   world.path += std::string(200, 'x');
   const auto listener = world.listen();
   ASSERT_FALSE(listener.ok());

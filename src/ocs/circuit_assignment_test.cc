@@ -11,8 +11,8 @@
 namespace mixnet::ocs {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // Server i has the NICs i * per_server to i * per_server + per_server - 1.
 Region region_of(int servers, int per_server) {
@@ -31,7 +31,7 @@ Region region_of(int servers, int per_server) {
   return Region::make(SwitchSize{nics, nics}, names, list).value();
 }
 
-Circuit circuit(int a, int b) { return circuit_between(NicId(a), NicId(b)); }
+Circuit circuit_of(int a, int b) { return circuit_between(NicId(a), NicId(b)); }
 
 AssignmentProblem problem_of(int servers) {
   const auto n = static_cast<std::size_t>(servers);
@@ -51,7 +51,7 @@ TEST(CircuitAssignment, NewCircuitsTakeTheLowestFreeNics) {
   want(problem, 0, 1, 2);
   want(problem, 1, 2, 1);
   const Assignment got = assign_circuits(region_of(3, 3), problem, {});
-  EXPECT_THAT(got.circuits, ElementsAre(circuit(0, 3), circuit(1, 4), circuit(5, 6)));
+  EXPECT_THAT(got.circuits, ElementsAre(circuit_of(0, 3), circuit_of(1, 4), circuit_of(5, 6)));
   EXPECT_THAT(got.given_up, IsEmpty());
 }
 
@@ -60,17 +60,17 @@ TEST(CircuitAssignment, WhatStillFitsStays) {
   want(problem, 0, 1, 1);
   want(problem, 0, 2, 2);
   // Two circuits of 0-1, of which one stays; one of 1-2, of which none does.
-  const Assignment got =
-      assign_circuits(region_of(3, 3), problem, {circuit(4, 7), circuit(2, 3), circuit(1, 5)});
-  EXPECT_THAT(got.circuits, ElementsAre(circuit(0, 6), circuit(1, 5), circuit(2, 7)));
+  const Assignment got = assign_circuits(region_of(3, 3), problem,
+                                         {circuit_of(4, 7), circuit_of(2, 3), circuit_of(1, 5)});
+  EXPECT_THAT(got.circuits, ElementsAre(circuit_of(0, 6), circuit_of(1, 5), circuit_of(2, 7)));
 }
 
 TEST(CircuitAssignment, AnUnusableNicLosesItsCircuitToAnotherOne) {
   AssignmentProblem problem = problem_of(2);
   want(problem, 0, 1, 1);
   problem.unusable = {NicId(0)};
-  const Assignment got = assign_circuits(region_of(2, 2), problem, {circuit(0, 2)});
-  EXPECT_THAT(got.circuits, ElementsAre(circuit(1, 2)));
+  const Assignment got = assign_circuits(region_of(2, 2), problem, {circuit_of(0, 2)});
+  EXPECT_THAT(got.circuits, ElementsAre(circuit_of(1, 2)));
   EXPECT_THAT(got.given_up, IsEmpty());
 }
 
@@ -83,14 +83,14 @@ TEST(CircuitAssignment, TooFewNicsGiveUpWhatCarriesTheLeastPerCircuit) {
   problem.unusable = {NicId(1)};
   const Assignment got = assign_circuits(region_of(3, 3), problem, {});
   EXPECT_THAT(got.given_up, ElementsAre(GivenUp{0, 1, 1}));
-  EXPECT_THAT(got.circuits, ElementsAre(circuit(0, 3), circuit(2, 6)));
+  EXPECT_THAT(got.circuits, ElementsAre(circuit_of(0, 3), circuit_of(2, 6)));
 }
 
 TEST(CircuitAssignment, AServerWithoutNicsGivesUpAll) {
   AssignmentProblem problem = problem_of(2);
   want(problem, 0, 1, 2);
   problem.unusable = {NicId(2), NicId(3)};
-  const Assignment got = assign_circuits(region_of(2, 2), problem, {circuit(0, 2)});
+  const Assignment got = assign_circuits(region_of(2, 2), problem, {circuit_of(0, 2)});
   EXPECT_THAT(got.given_up, ElementsAre(GivenUp{0, 1, 2}));
   EXPECT_THAT(got.circuits, IsEmpty());
 }
@@ -149,10 +149,10 @@ Matrix<int> count_by_pair(const Region& region, const std::vector<Circuit>& circ
   return counts;
 }
 
-bool usable(const RandomCase& c, Circuit circuit) {
+bool usable(const RandomCase& c, Circuit circuit_of) {
   const auto& bad = c.problem.unusable;
-  return std::find(bad.begin(), bad.end(), circuit.a) == bad.end() &&
-         std::find(bad.begin(), bad.end(), circuit.b) == bad.end();
+  return std::find(bad.begin(), bad.end(), circuit_of.a) == bad.end() &&
+         std::find(bad.begin(), bad.end(), circuit_of.b) == bad.end();
 }
 
 TEST(CircuitAssignment, PropertiesHoldForRandomPlans) {
@@ -187,8 +187,8 @@ TEST(CircuitAssignment, PropertiesHoldForRandomPlans) {
         ASSERT_EQ(kept_by_pair(a, b), std::min(keepable_by_pair(a, b), granted(a, b))) << run;
       }
     }
-    for (const Circuit circuit : got.circuits) {
-      ASSERT_TRUE(usable(c, circuit)) << run;
+    for (const Circuit circuit_of : got.circuits) {
+      ASSERT_TRUE(usable(c, circuit_of)) << run;
     }
     // The same again changes nothing.
     ASSERT_EQ(assign_circuits(c.region, c.problem, got.circuits).circuits, got.circuits) << run;

@@ -28,9 +28,9 @@ Region small_region() {
   return *Region::make(SwitchSize{8, 8}, {"s0", "s1", "s2", "s3"}, nics);
 }
 
-struct World {
-  explicit World(net::MemoryNetworkOptions network_options = {milliseconds(0), milliseconds(1), 40,
-                                                              1})
+struct LinkWorld {
+  explicit LinkWorld(net::MemoryNetworkOptions network_options = {milliseconds(0), milliseconds(1),
+                                                                  40, 1})
       : network(loop, network_options), dialer(network.dialer("switch:3082")) {
     network.listen("switch:3082", host);
     link.emplace(loop, *dialer, controller, [this](ControllerEvent& event) {
@@ -68,7 +68,7 @@ struct World {
 };
 
 TEST(ControllerLink, BringsCircuitsToTheSwitch) {
-  World world;
+  LinkWorld world;
   world.run(seconds(1));
   ASSERT_TRUE(world.link->connected());
   ASSERT_TRUE(world.controller.idle());
@@ -86,7 +86,7 @@ TEST(ControllerLink, BringsCircuitsToTheSwitch) {
 }
 
 TEST(ControllerLink, ComesBackAfterEveryLostConnection) {
-  World world;
+  LinkWorld world;
   world.run(seconds(1));
   for (int i = 0; i < 3; ++i) {
     world.network.strike({net::StreamFault::Kind::kReset, net::Direction::kToDialer, 0, {}});
@@ -98,7 +98,7 @@ TEST(ControllerLink, ComesBackAfterEveryLostConnection) {
 }
 
 TEST(ControllerLink, KeepsDiallingASwitchThatIsAway) {
-  World world;
+  LinkWorld world;
   world.network.unlisten("switch:3082");
   world.run(seconds(60));
   EXPECT_GT(world.network.dialled(), 5U);
@@ -109,7 +109,7 @@ TEST(ControllerLink, KeepsDiallingASwitchThatIsAway) {
 }
 
 TEST(ControllerLink, GivesUpASilentConnection) {
-  World world;
+  LinkWorld world;
   world.network.plan_next({net::ConnectionPlan::Connect::kSilence, {}});
   world.network.plan_next({net::ConnectionPlan::Connect::kAccept,
                            {{net::StreamFault::Kind::kVanish, net::Direction::kToDialer, 10, {}}}});
@@ -122,7 +122,7 @@ TEST(ControllerLink, EveryCutOfAnAnswerEndsInAReport) {
   // The connection breaks after so many bytes, in mid-login, in mid-reading, in mid-switching: what
   // was asked for is reached nevertheless, or told.
   for (uint64_t cut = 0; cut < 3000; cut += 37) {
-    World world({milliseconds(0), milliseconds(2), 25, cut + 1});
+    LinkWorld world({milliseconds(0), milliseconds(2), 25, cut + 1});
     const auto direction = cut % 2 == 0 ? net::Direction::kToDialer : net::Direction::kToListener;
     world.network.plan_next({net::ConnectionPlan::Connect::kAccept,
                              {{net::StreamFault::Kind::kReset, direction, cut, {}}}});
@@ -139,7 +139,7 @@ TEST(ControllerLink, EveryCutOfAnAnswerEndsInAReport) {
 }
 
 TEST(ControllerLink, StopsAndLogsOut) {
-  World world;
+  LinkWorld world;
   world.run(seconds(1));
   int stopped = 0;
   world.link->stop([&] { ++stopped; });
@@ -151,7 +151,7 @@ TEST(ControllerLink, StopsAndLogsOut) {
 }
 
 TEST(ControllerLink, StopsWhileItIsConnecting) {
-  World world;
+  LinkWorld world;
   world.network.set_default({net::ConnectionPlan::Connect::kSilence, {}});
   world.run(milliseconds(100));
   int stopped = 0;

@@ -11,17 +11,17 @@
 namespace mixnet::ocs {
 namespace {
 
-struct World {
+struct CredentialsWorld {
   std::string write(const std::string& content, mode_t mode = 0600) const {
     const std::string path = directory.write("login", content);
     EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
-  testing::TemporaryDirectory directory;
+  test_support::TemporaryDirectory directory;
 };
 
 std::string error_of(const std::string& content, mode_t mode = 0600) {
-  const World world;
+  const CredentialsWorld world;
   const std::string path = world.write(content, mode);
   const Result<Login> login = read_login(path);
   EXPECT_FALSE(login.ok()) << content;
@@ -37,7 +37,7 @@ std::string error_of(const std::string& content, mode_t mode = 0600) {
 }
 
 TEST(Credentials, ReadsALogin) {
-  const World world;
+  const CredentialsWorld world;
   for (const mode_t mode : {0600U, 0400U}) {
     const auto login = read_login(
         world.write("# switch r1\r\n\nuser=admin\n  password = s3 = \"#cr\" 3t \n", mode));
@@ -73,7 +73,7 @@ TEST(Credentials, ErrorsNameTheLineAndQuoteNothing) {
 }
 
 TEST(Credentials, ErrorsNameAFileThatIsNone) {
-  const World world;
+  const CredentialsWorld world;
   EXPECT_EQ(read_login(world.directory.file("none")).error().text(),
             world.directory.file("none") + ": No such file or directory");
   ASSERT_EQ(::mkdir(world.directory.file("folder").c_str(), 0700), 0);
@@ -82,7 +82,7 @@ TEST(Credentials, ErrorsNameAFileThatIsNone) {
 }
 
 TEST(Credentials, ReadsACredentialOfSystemd) {
-  const World world;
+  const CredentialsWorld world;
   world.write("user = admin\npassword = s3cr3t\n", 0440);  // its directory keeps others out
   ::unsetenv("CREDENTIALS_DIRECTORY");
   const auto unset = read_login_credential("login");

@@ -198,7 +198,7 @@ Reply retrieve_patch(EmulatorBox& box, EmulatorSession& /*session*/,
   return reply;
 }
 
-constexpr EmulatedCommand kCommands[] = {
+constexpr EmulatedCommand kPatchCommands[] = {
     {"ENT-PATCH", Right::kWrite, enter_patch},
     {"DLT-PATCH", Right::kWrite, delete_patch},
     {"RTRV-PATCH", Right::kRead, retrieve_patch},
@@ -206,6 +206,6 @@ constexpr EmulatedCommand kCommands[] = {
 
 }  // namespace
 
-std::span<const EmulatedCommand> patch_commands() { return kCommands; }
+std::span<const EmulatedCommand> patch_commands() { return kPatchCommands; }
 
 }  // namespace mixnet::ocs

@@ -120,7 +120,7 @@ Reply set_monitor(EmulatorBox& box, EmulatorSession& /*session*/, const Received
   return done();
 }
 
-constexpr std::pair<std::string_view, AttenuationMode> kModes[] = {
+constexpr std::pair<std::string_view, AttenuationMode> kAttenuationModes[] = {
     {"NONE", AttenuationMode::kNone},
     {"ABSOLUTE", AttenuationMode::kAbsolute},
     {"RELATIVE", AttenuationMode::kRelative},
@@ -141,11 +141,11 @@ Reply set_attenuation(EmulatorBox& box, EmulatorSession& /*session*/,
     }
   }
   const std::string wanted = upper(named.values["MODE"]);
-  const auto* mode =
-      std::ranges::find(kModes, wanted, &std::pair<std::string_view, AttenuationMode>::first);
+  const auto* mode = std::ranges::find(kAttenuationModes, wanted,
+                                       &std::pair<std::string_view, AttenuationMode>::first);
   const std::string& level = named.values["LEVEL"];
   const auto decibel = level.empty() ? std::optional(0.0) : parse_number(level);
-  if (mode == std::end(kModes) || !decibel) {
+  if (mode == std::end(kAttenuationModes) || !decibel) {
     return denial("IPNV", "Parameter not valid");
   }
   const bool none = mode->second == AttenuationMode::kNone;
@@ -163,7 +163,7 @@ Reply retrieve_attenuation(EmulatorBox& box, EmulatorSession& /*session*/,
       return std::nullopt;
     }
     const SwitchState::Attenuation attenuation = box.state.attenuation(port);
-    for (const auto& [name, mode] : kModes) {
+    for (const auto& [name, mode] : kAttenuationModes) {
       if (mode == attenuation.mode) {
         return fmt::format("{},{:.1f}", name, attenuation.level_db);
       }
@@ -212,7 +212,7 @@ Reply retrieve_labels(EmulatorBox& box, EmulatorSession& /*session*/,
                        [&](PortId port) { return std::optional(box.ports[port.index()].label); });
 }
 
-constexpr EmulatedCommand kCommands[] = {
+constexpr EmulatedCommand kPortCommands[] = {
     {"OPR-PORT-SHUTTER", Right::kWrite, close_shutters},
     {"RLS-PORT-SHUTTER", Right::kWrite, open_shutters},
     {"RTRV-PORT-SHUTTER", Right::kRead, retrieve_shutters},
@@ -228,6 +228,6 @@ constexpr EmulatedCommand kCommands[] = {
 
 }  // namespace
 
-std::span<const EmulatedCommand> port_commands() { return kCommands; }
+std::span<const EmulatedCommand> port_commands() { return kPortCommands; }
 
 }  // namespace mixnet::ocs

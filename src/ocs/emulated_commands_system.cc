@@ -264,7 +264,7 @@ Reply retrieve_alarms(EmulatorBox& box, EmulatorSession& /*session*/,
   return reply;
 }
 
-constexpr EmulatedCommand kCommands[] = {
+constexpr EmulatedCommand kSystemCommands[] = {
     {"RTRV-NETYPE", Right::kRead, retrieve_type},
     {"RTRV-INV", Right::kRead, retrieve_inventory},
     {"RTRV-HDR", Right::kRead, retrieve_header},
@@ -287,6 +287,6 @@ constexpr EmulatedCommand kCommands[] = {
 
 }  // namespace
 
-std::span<const EmulatedCommand> system_commands() { return kCommands; }
+std::span<const EmulatedCommand> system_commands() { return kSystemCommands; }
 
 }  // namespace mixnet::ocs

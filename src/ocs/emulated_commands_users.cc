@@ -176,7 +176,7 @@ Reply retrieve_users(EmulatorBox& box, EmulatorSession& session, const ReceivedC
 }
 
 // The commands check the group themselves: their codes differ.
-constexpr EmulatedCommand kCommands[] = {
+constexpr EmulatedCommand kUserCommands[] = {
     {"ACT-USER", Right::kAnybody, log_in},
     {"CANC-USER", Right::kLoggedIn, log_out},
     {"ENT-USER-SECU", Right::kLoggedIn, enter_user},
@@ -187,6 +187,6 @@ constexpr EmulatedCommand kCommands[] = {
 
 }  // namespace
 
-std::span<const EmulatedCommand> user_commands() { return kCommands; }
+std::span<const EmulatedCommand> user_commands() { return kUserCommands; }
 
 }  // namespace mixnet::ocs

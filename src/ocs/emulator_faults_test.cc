@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(EmulatorFaults, SaysWhatMayBeTyped) {
   Bench bench;

@@ -90,7 +90,7 @@ std::optional<Duration> parse_milliseconds(std::string_view text) {
   return std::chrono::round<Duration>(std::chrono::duration<double, std::milli>(value));
 }
 
-std::string milliseconds(Duration duration) {
+std::string milliseconds_text(Duration duration) {
   return fmt::format("{}", std::chrono::duration<double, std::milli>(duration).count());
 }
 
@@ -100,7 +100,7 @@ Knob duration(const About& about, Duration EmulatorKnobs::*field) {
     knobs.*field = value.value_or(knobs.*field);
     return value.has_value();
   };
-  const auto get = [field](const EmulatorKnobs& knobs) { return milliseconds(knobs.*field); };
+  const auto get = [field](const EmulatorKnobs& knobs) { return milliseconds_text(knobs.*field); };
   return Knob{about.name, about.unknown, "milliseconds", about.help, set, get};
 }
 
@@ -120,7 +120,7 @@ Knob drawn(const About& about, Model EmulatorKnobs::*model) {
   };
   const auto get = [model](const EmulatorKnobs& knobs) {
     const auto& fixed = (knobs.*model).fixed;
-    return fixed ? milliseconds(*fixed) : std::string("measured");
+    return fixed ? milliseconds_text(*fixed) : std::string("measured");
   };
   return Knob{about.name, about.unknown, "measured|milliseconds", about.help, set, get};
 }

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(EmulatorKnobs, EveryOpenQuestionHasOne) {
   std::set<int> unknowns;
@@ -62,13 +62,13 @@ TEST(EmulatorKnobs, SaysWhatMayBeWrittenInstead) {
 }
 
 // The last answer to commands of an administrator under one setting.
-struct Row {
+struct KnobRow {
   const char* knobs;     // separated by blanks
   const char* commands;  // separated by ";"
   const char* answer;
 };
 
-constexpr Row kPatchRows[] = {
+constexpr KnobRow kPatchRows[] = {
     {"", "ENT-PATCH::1,9:5;ENT-PATCH::2,9:5", "COMPLD"},
     {"", "ENT-PATCH::1,9:5;ENT-PATCH::2,9:5;RTRV-PATCH:::5", "COMPLD 2,9"},
     {"busy_port=deny", "ENT-PATCH::1,9:5;ENT-PATCH::2,9:5", "DENY SNVS Port 9 is in use"},
@@ -105,7 +105,7 @@ constexpr Row kPatchRows[] = {
 };
 
 TEST(EmulatorKnobs, DecideWhatAPatchCommandDoes) {
-  for (const Row& row : kPatchRows) {
+  for (const KnobRow& row : kPatchRows) {
     std::vector<std::string> knobs;
     for (const std::string_view knob : words(row.knobs, 9)) {
       knobs.push_back(std::string(knob));

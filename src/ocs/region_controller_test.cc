@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Circuit c(int a, int b) { return test_circuit(a, b); }
 
@@ -216,7 +216,7 @@ TEST(RegionController, ComesThroughBusyDenialsAndDrops) {
     SCOPED_TRACE(fault);
     ControllerBench bench;
     bench.start();
-    EXPECT_THAT(bench.control(fault), testing::Not(HasSubstr("error")));
+    EXPECT_THAT(bench.control(fault), ::testing::Not(HasSubstr("error")));
     EXPECT_TRUE(bench.apply({c(0, 2), c(1, 4)}).all_verified());
     EXPECT_EQ(bench.held().size(), 2u);
   }
@@ -344,7 +344,7 @@ TEST(RegionController, EndsAtTheDeadlineAndSaysWhatItWaitedFor) {
   EXPECT_THAT(message_of(report, c(0, 2)), HasSubstr("waited 30 s for a session with switch"));
   EXPECT_TRUE(bench.has_alarm(AlarmKind::kLogin));
   EXPECT_THAT(bench.controller->topology().alarms.front().message,
-              testing::Not(HasSubstr("wrong")));
+              ::testing::Not(HasSubstr("wrong")));
 }
 
 TEST(RegionController, RefusesASwitchOfAnotherSize) {

@@ -16,7 +16,7 @@ namespace mixnet::ocs {
 namespace {
 
 TEST(RegionLock, KeepsASecondControllerAwayAndNamesTheFirst) {
-  const testing::TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const std::string path = directory.file("r1.lock");
   std::optional<RegionLock> held;
   {
@@ -35,12 +35,12 @@ TEST(RegionLock, KeepsASecondControllerAwayAndNamesTheFirst) {
   EXPECT_EQ(RegionLock::holder(directory.file("none")), std::nullopt);
   const auto third = RegionLock::acquire(path, "r1", "x");
   EXPECT_TRUE(third.ok()) << "released with its owner";
-  EXPECT_EQ(testing::read_all(path), "x, pid " + std::to_string(::getpid()) + "\n")
+  EXPECT_EQ(test_support::read_all(path), "x, pid " + std::to_string(::getpid()) + "\n")
       << "nothing is left of the longer name before";
 }
 
 TEST(RegionLock, IsReleasedWhenItsHolderIsKilled) {
-  const testing::TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const std::string path = directory.file("r1.lock");
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
@@ -67,7 +67,7 @@ TEST(RegionLock, IsReleasedWhenItsHolderIsKilled) {
 }
 
 TEST(RegionLock, ALockOnARemovedFileIsNone) {
-  const testing::TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const std::string path = directory.file("r1.lock");
   const auto first = RegionLock::acquire(path, "r1", "a");
   ASSERT_TRUE(first.ok());
@@ -78,7 +78,7 @@ TEST(RegionLock, ALockOnARemovedFileIsNone) {
 }
 
 TEST(RegionLock, AFileThatCannotBeMadeIsNamed) {
-  const testing::TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   const auto lock = RegionLock::acquire(directory.file("no/such/r1.lock"), "r1", "x");
   ASSERT_FALSE(lock.ok());
   EXPECT_EQ(lock.error().text(), directory.file("no/such/r1.lock") + ": No such file or directory");

@@ -71,7 +71,7 @@ class Simulation {
   }
 
   Trace run() {
-    for (int step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) {
+    for (int step = 0; step < kSteps && !::testing::Test::HasFailure(); ++step) {
       loop_.run_until(loop_.now() + kStep);
       ask_something();
       for (const auto& [name, fault] : armed_) {
@@ -83,7 +83,7 @@ class Simulation {
       }
       check_deadlines();
     }
-    if (!testing::Test::HasFailure()) {
+    if (!::testing::Test::HasFailure()) {
       end_in_peace();
     }
     trace_.last_draw = random_.next();
@@ -436,7 +436,7 @@ void run_seeds(uint64_t first, uint64_t count) {
     for (const auto& [name, n] : trace.counts) {
       counts[name] += n;
     }
-    ASSERT_FALSE(testing::Test::HasFailure()) << "run it alone with MIXNET_SEED=" << seed;
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "run it alone with MIXNET_SEED=" << seed;
   }
   for (const auto& [name, n] : counts) {
     std::cout << name << ": " << n << '\n';

@@ -13,7 +13,7 @@
 namespace mixnet::ocs {
 namespace {
 
-class SqliteJournalTest : public testing::Test {
+class SqliteJournalTest : public ::testing::Test {
  protected:
   SqliteJournalTest() {
     char name[] = "/tmp/mixnet-journal-XXXXXX";

@@ -20,8 +20,8 @@ Region region() {
                         Nic{"s1/ens1", 1, "ens1", PortId(3), PortId(7)}});
 }
 
-struct World {
-  World() {
+struct SysfsWorld {
+  SysfsWorld() {
     for (const char* interface : {"ens1", "ens2"}) {
       std::filesystem::create_directories(root + "/class/net/" + interface);
     }
@@ -32,12 +32,12 @@ struct World {
     std::filesystem::rename(next, root + "/class/net/" + interface + "/carrier");
   }
 
-  testing::TemporaryDirectory directory;
+  test_support::TemporaryDirectory directory;
   std::string root = directory.file("sys");
 };
 
 TEST(SysfsLinkProbe, ReadsTheCarrierOfVisibleNics) {
-  const World world;
+  const SysfsWorld world;
   SysfsLinkProbe probe(region(), {NicId(0), NicId(1)}, world.root);
   EXPECT_EQ(probe.carrier(NicId(0)), Carrier::kNotObserved) << "no file yet";
   world.set("ens1", "1\n");
@@ -48,7 +48,7 @@ TEST(SysfsLinkProbe, ReadsTheCarrierOfVisibleNics) {
 }
 
 TEST(SysfsLinkProbe, SeesAReplacedFileAndOneThatGoes) {
-  const World world;
+  const SysfsWorld world;
   SysfsLinkProbe probe(region(), {NicId(0)}, world.root);
   for (int i = 0; i < 3; ++i) {
     world.set("ens1", "1\n");
@@ -62,14 +62,14 @@ TEST(SysfsLinkProbe, SeesAReplacedFileAndOneThatGoes) {
 
 TEST(SysfsLinkProbe, AnInterfaceThatIsOffIsDown) {
   // Reading its carrier fails with EINVAL, as does reading one byte of the pagemap.
-  const World world;
+  const SysfsWorld world;
   std::filesystem::create_symlink("/proc/self/pagemap", world.root + "/class/net/ens1/carrier");
   SysfsLinkProbe probe(region(), {NicId(0)}, world.root);
   EXPECT_EQ(probe.carrier(NicId(0)), Carrier::kDown);
 }
 
 TEST(SysfsLinkProbe, GarbageIsNotUp) {
-  const World world;
+  const SysfsWorld world;
   SysfsLinkProbe probe(region(), {NicId(0), NicId(1)}, world.root);
   world.set("ens1", "x");
   world.set("ens2", "");

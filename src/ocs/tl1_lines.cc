@@ -101,7 +101,7 @@ std::optional<Autonomous> parse_autonomous_head(std::string_view line) {
 }
 
 // The content of a line that is one quoted string, without escapes; nullopt when it is not.
-std::optional<std::string> unquoted(std::string_view line) {
+std::optional<std::string> quoted_content(std::string_view line) {
   if (line.find('"', 1) + 1 == line.size() && line.find('\\') == std::string_view::npos) {
     return std::string(line.substr(1, line.size() - 2));  // nearly every line of a table
   }
@@ -177,7 +177,7 @@ MessageHead parse_message_head(std::string_view line) {
 TextLine parse_text_line(std::string_view line) {
   line = trimmed(line);
   if (line.substr(0, 1) == "\"") {
-    if (auto content = unquoted(line)) {
+    if (auto content = quoted_content(line)) {
       return TextLine{TextLine::Kind::kQuoted, *std::move(content)};
     }
   }

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "core/check.h"
+#include "plan/never.h"
 
 namespace mixnet::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int64_t kSwapBudget = 2000;  // completions, to fit circuits to the layers one by one
 constexpr int kEnoughSamples = 3;      // of a finer cadence before it is believed
 
@@ -289,6 +288,7 @@ CadenceDecision CadenceController::decide() {
     decision.explanation =
         "Some demand has neither circuits nor electrical NICs, whatever the "
         "circuits: they stay.";
+    mode_ = CadenceMode::kHold;
     return decision;
   }
   const Offer offer = best_offer();

@@ -31,6 +31,14 @@ std::string counted(int count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+// What a change that is not made would cost or gain, in seconds per iteration.
+std::string offer_text(double rate_s, int hold_for) {
+  return fmt::format("a change would {} {} an iteration {}the next one came only after {}: {}",
+                     rate_s < 0 ? "gain" : "cost", duration(std::abs(rate_s)),
+                     rate_s < 0 ? "if " : "even if ", counted(hold_for, "iteration"),
+                     rate_s < 0 ? "holding gains as much" : "holding is best");
+}
+
 std::string laid_text(double excess, double at_least, double reference_s) {
   if (!std::isfinite(excess)) {
     return "the circuits laid leave some demand without a way; ";
@@ -44,7 +52,7 @@ std::string laid_text(double excess, double at_least, double reference_s) {
   return fmt::format(
       "the circuits laid cost {} of all-to-all time ({} an iteration) against "
       "circuits for the demand of each iteration, {} at least; ",
-      percent(excess), duration(excess * reference_s), percent(at_least));
+      percent(excess), duration(excess * reference_s), percent(std::max(0.0, at_least)));
 }
 
 }  // namespace
@@ -69,10 +77,7 @@ std::string CadenceController::explanation(const CadenceDecision& decision,
       "-{}", percent(iteration > 0 && std::isfinite(iteration) ? decision.saved_s / iteration : 1));
   switch (decision.mode) {
     case CadenceMode::kHold:
-      text += offered ? fmt::format(
-                            "a change would cost {} an iteration even if the next one came "
-                            "only after {}: holding is best",
-                            duration(offer.rate_s), counted(offer.hold_for, "iteration"))
+      text += offered ? offer_text(offer.rate_s, offer.hold_for)
                       : "no other circuits promise more: holding is best";
       break;
     case CadenceMode::kRewire:

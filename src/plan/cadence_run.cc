@@ -10,7 +10,8 @@
 namespace mixnet::plan {
 namespace {
 
-constexpr int64_t kSwapBudget = 300'000;  // completions looked at for the best static circuits
+constexpr int64_t kStaticSwapBudget =
+    300'000;  // completions looked at for the best static circuits
 
 // Plays iterations one by one.
 class Player {
@@ -144,8 +145,8 @@ std::vector<Matrix<int>> candidates(std::span<const IterationLoad> trace,
                                     const CadenceTrial& trial) {
   const Region& region = trial.region;
   const Matrix<int> summed = circuits_for(region, total_demand(trace));
-  std::vector<Matrix<int>> list = {trial.laid, summed,
-                                   swap_circuits(region, sampled(trace), summed, kSwapBudget)};
+  std::vector<Matrix<int>> list = {
+      trial.laid, summed, swap_circuits(region, sampled(trace), summed, kStaticSwapBudget)};
   const std::size_t more = std::min<std::size_t>(trace.size(), CadenceHindsight::kCandidates - 3);
   for (std::size_t k = 0; k < more; ++k) {
     list.push_back(circuits_for(region, summed_demand(trace[k * trace.size() / more])));

@@ -12,13 +12,13 @@
 namespace mixnet::plan {
 namespace {
 
-using testing::busy_shape;
-using testing::constant_device;
-using testing::count;
-using testing::drifting_trace;
-using testing::every_wiring;
-using testing::kScale;
-using testing::trial_of;
+using test_support::busy_shape;
+using test_support::constant_device;
+using test_support::count;
+using test_support::drifting_trace;
+using test_support::every_wiring;
+using test_support::kScale;
+using test_support::trial_of;
 
 TEST(CadenceSequences, ConstantDemandIsWiredForOnce) {
   for (const SwitchDevice& device :

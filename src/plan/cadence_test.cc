@@ -14,13 +14,13 @@
 namespace mixnet::plan {
 namespace {
 
-using testing::busy_shape;
-using testing::constant_device;
-using testing::count;
-using testing::drifting_trace;
-using testing::every_wiring;
-using testing::kScale;
-using testing::trial_of;
+using test_support::busy_shape;
+using test_support::constant_device;
+using test_support::count;
+using test_support::drifting_trace;
+using test_support::every_wiring;
+using test_support::kScale;
+using test_support::trial_of;
 
 TEST(Cadence, ConstantDemandIsWiredForOnce) {
   CadenceTrial trial = trial_of(prototype_device());
@@ -121,7 +121,7 @@ TEST(Cadence, DecisionsKeepTheirPromises) {
   Matrix<int> laid = trial.laid;
   for (std::size_t t = 1; t < run.decisions.size(); ++t) {
     const CadenceDecision& d = run.decisions[t];
-    EXPECT_GE(d.saved_s, 0);
+    EXPECT_EQ(d.saved_s > 0, d.mode != CadenceMode::kHold) << t;
     EXPECT_FALSE(d.explanation.empty());
     EXPECT_EQ(d.explanation.back(), '.');
     if (d.mode == CadenceMode::kRewire) {

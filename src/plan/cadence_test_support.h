@@ -12,7 +12,7 @@
 #include "plan/region_time.h"
 
 // Demand sequences with known drift for the tests of plan/cadence.
-namespace mixnet::plan::testing {
+namespace mixnet::plan::test_support {
 
 struct DriftingDemand {
   std::size_t servers = 8;
@@ -95,4 +95,4 @@ inline int count(const CadenceRun& run, CadenceMode mode, std::size_t from, std:
   return sum;
 }
 
-}  // namespace mixnet::plan::testing
+}  // namespace mixnet::plan::test_support

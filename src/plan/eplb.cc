@@ -163,12 +163,14 @@ Status check(const Matrix<int64_t>& weight, const Shape& shape) {
                  ""};
   }
   if (shape.slots % shape.gpus != 0) {
-    return Error{
-        fmt::format("EPLB needs equally many slots per GPU, and {} slots do not divide over {} "
-                    "GPUs: give {} or {} slots, or use the policy nic-aware",
-                    shape.slots, shape.gpus, shape.slots / shape.gpus * shape.gpus,
-                    (shape.slots / shape.gpus + 1) * shape.gpus),
-        ""};
+    const int fewer = shape.slots / shape.gpus * shape.gpus;
+    const std::string fitting = fewer > 0 && static_cast<std::size_t>(fewer) >= shape.experts
+                                    ? fmt::format("{} or {}", fewer, fewer + shape.gpus)
+                                    : std::to_string(fewer + shape.gpus);
+    return Error{fmt::format("EPLB needs equally many slots per GPU, and {} slots do not divide "
+                             "over {} GPUs: give {} slots, or use the policy nic-aware",
+                             shape.slots, shape.gpus, fitting),
+                 ""};
   }
   return {};
 }
@@ -220,6 +222,18 @@ Result<EplbPlan> rebalance_experts(const Matrix<int64_t>& weight, int num_replic
     plan.log2phy.push_back(std::move(slots_of));
   }
   return plan;
+}
+
+Result<std::vector<int>> eplb_layer(const std::vector<int64_t>& loads, int slots, int groups,
+                                    int nodes, int gpus) {
+  Matrix<int64_t> weight(1, loads.size());
+  std::copy(loads.begin(), loads.end(), weight.row(0).begin());
+  const Result<EplbPlan> plan = rebalance_experts(weight, slots, groups, nodes, gpus);
+  if (!plan.ok()) {
+    return plan.error();
+  }
+  const auto row = plan->phy2log.row(0);
+  return std::vector<int>(row.begin(), row.end());
 }
 
 }  // namespace mixnet::plan

@@ -42,4 +42,8 @@ struct EplbPlan {
 Result<EplbPlan> rebalance_experts(const Matrix<int64_t>& weight, int num_replicas, int num_groups,
                                    int num_nodes, int num_gpus);
 
+// The slots of one layer: expert of every slot. Errors: those of rebalance_experts().
+Result<std::vector<int>> eplb_layer(const std::vector<int64_t>& loads, int slots, int groups,
+                                    int nodes, int gpus);
+
 }  // namespace mixnet::plan

@@ -14,7 +14,7 @@
 namespace mixnet::plan {
 namespace {
 
-SimTime us(double n) { return SimTime::from_seconds(n * 1e-6); }
+SimTime micros(double n) { return SimTime::from_seconds(n * 1e-6); }
 
 double layer_us(const Deployment& d, const OverlapChoice& choice, int batch) {
   return predict_layer(d, choice, batch).layer.us();
@@ -34,8 +34,8 @@ constexpr OverlapChoice per_expert(Transport t, int groups) {
 Deployment table_2() {
   Deployment d = without_overheads(h20(16));
   d.model = qwen3_coder();
-  d.measured = {{8, Transport::kNvlink, us(134), us(50), us(68), us(51)},
-                {16, Transport::kNvlink, us(139), us(88), us(69), us(64)}};
+  d.measured = {{8, Transport::kNvlink, micros(134), micros(50), micros(68), micros(51)},
+                {16, Transport::kNvlink, micros(139), micros(88), micros(69), micros(64)}};
   return d;
 }
 
@@ -65,8 +65,8 @@ constexpr double kBalancedUs = 86.3 + 147.0 + 187.0;
 
 TEST(PublishedOverlap, Table1TheColdGpuWaitsInCombine) {
   // The cold GPU's own combine is not published; any that is not the slowest gives the same end.
-  const std::array<GpuLoad, 2> gpus{
-      {{us(155.7), us(191.0), us(231.0)}, {us(74.2), us(127.4), us(187.0)}}};
+  const std::array<GpuLoad, 2> gpus{{{micros(155.7), micros(191.0), micros(231.0)},
+                                     {micros(74.2), micros(127.4), micros(187.0)}}};
   const std::vector<GpuLayer> layer = synchronised_layer(gpus);
   EXPECT_NEAR(layer[1].combine.us(), 376.1, 0.01);  // measured: 376.1
   EXPECT_NEAR(layer[0].waiting.us(), 0, 1e-6);
@@ -236,8 +236,8 @@ TEST(PublishedOverlap, ExpertGroupsBeatTwoBatchWhileGemmsAreBoundByMemory) {
             step_ms(h20(32), two_batch(Transport::kNvlink), 64));
   // With attention that halves as little as measured, expert groups win at 64 tokens too.
   Deployment d = h20(32);
-  d.measured = {{32, Transport::kNvlink, us(134), {}, {}, {}},
-                {64, Transport::kNvlink, us(139), {}, {}, {}}};
+  d.measured = {{32, Transport::kNvlink, micros(134), {}, {}, {}},
+                {64, Transport::kNvlink, micros(139), {}, {}, {}}};
   EXPECT_LT(step_ms(d, per_expert(Transport::kNvlink, 2), 64),
             step_ms(d, two_batch(Transport::kNvlink), 64));
 }

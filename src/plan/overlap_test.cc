@@ -206,9 +206,9 @@ TEST(PredictLayer, HoldsItsBoundsForEveryChoice) {
     for (const int batch : {1, 2, 7, 32, 128, 300, 4096}) {
       for (const OverlapChoice& choice : overlap_choices(d, batch)) {
         const LayerPrediction p = predict_layer(d, choice, batch);
-        SCOPED_TRACE(testing::Message() << d.gpu.name << " EP" << d.ep << " batch " << batch << " "
-                                        << transport_name(choice.transport) << " "
-                                        << overlap_name(choice.overlap) << choice.groups);
+        SCOPED_TRACE(::testing::Message() << d.gpu.name << " EP" << d.ep << " batch " << batch
+                                          << " " << transport_name(choice.transport) << " "
+                                          << overlap_name(choice.overlap) << choice.groups);
         EXPECT_GE(p.layer + SimTime::from_ps(1), p.bound());
         EXPECT_GE(p.step, p.layer);
         if (choice.overlap == Overlap::kNone) {

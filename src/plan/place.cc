@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "plan/eplb.h"
+#include "plan/never.h"
 #include "plan/place_bound.h"
 #include "plan/place_greedy.h"
 #include "plan/place_model.h"
@@ -15,36 +16,9 @@
 namespace mixnet::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kCloseEnough = 1e-4;  // of the bound: beyond, a search ends
-constexpr double kRounding = 1e-9;
+constexpr double kLoadRounding = 1e-9;
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-
-Status check_current(const PlaceProblem& problem, std::size_t slots) {
-  if (problem.current.empty()) {
-    return {};
-  }
-  if (problem.current.size() != slots) {
-    return Error{fmt::format("the placement in use has {} slots, the new one {}: give equally many",
-                             problem.current.size(), slots),
-                 ""};
-  }
-  std::vector<bool> seen(problem.loads.size(), false);
-  for (const int e : problem.current) {
-    if (e < 0 || static_cast<std::size_t>(e) >= seen.size()) {
-      return Error{
-          fmt::format("the placement in use names expert {}, and there are {}", e, seen.size()),
-          ""};
-    }
-    seen[static_cast<std::size_t>(e)] = true;
-  }
-  const auto missing = std::find(seen.begin(), seen.end(), false);
-  if (missing != seen.end()) {
-    return Error{
-        fmt::format("the placement in use has no slot of expert {}", missing - seen.begin()), ""};
-  }
-  return {};
-}
 
 Status check(const PlaceCluster& cluster, const PlaceProblem& problem) {
   if (problem.loads.empty()) {
@@ -86,16 +60,10 @@ std::optional<std::vector<int>> eplb_map(const PlaceCluster& cluster, const Plac
   if (!all_equal(per_host) || !all_equal(cluster.gpu_slots)) {
     return std::nullopt;
   }
-  Matrix<int64_t> weight(1, problem.loads.size());
-  std::copy(problem.loads.begin(), problem.loads.end(), weight.row(0).begin());
-  const Result<EplbPlan> plan =
-      rebalance_experts(weight, static_cast<int>(cluster.slots()), problem.groups,
-                        static_cast<int>(cluster.hosts()), static_cast<int>(cluster.gpus()));
-  if (!plan) {
-    return std::nullopt;
-  }
-  const auto row = plan->phy2log.row(0);
-  return std::vector<int>(row.begin(), row.end());
+  Result<std::vector<int>> map =
+      eplb_layer(problem.loads, static_cast<int>(cluster.slots()), problem.groups,
+                 static_cast<int>(cluster.hosts()), static_cast<int>(cluster.gpus()));
+  return map.ok() ? std::optional(std::move(map).value()) : std::nullopt;
 }
 
 bool obeys(const PlaceState& state) {
@@ -114,9 +82,10 @@ bool obeys(const PlaceState& state) {
 }
 
 // One layer's work: model, limits and what is known of the answer.
-class Planner {
+class PlacePlanner {
  public:
-  Planner(const PlaceCluster& cluster, const PlaceProblem& problem, const PlaceOptions& options)
+  PlacePlanner(const PlaceCluster& cluster, const PlaceProblem& problem,
+               const PlaceOptions& options)
       : cluster_(cluster),
         problem_(problem),
         options_(options),
@@ -177,7 +146,7 @@ class Planner {
   // The greedy start may be above EPLB's load. Then it is improved until it is not, or else EPLB's
   // own map is, without its duplicates.
   void keep_below_eplb(PlaceState& state, PlaceSearch& search) const {
-    const double cap = scaled_.model.gpu_cap * (1 + kRounding);
+    const double cap = scaled_.model.gpu_cap * (1 + kLoadRounding);
     if (!eplb_ || state.gpu_worst() <= cap) {
       return;
     }
@@ -214,7 +183,7 @@ class Planner {
     const double even = options_.nic_weight * (scaled_.sources_known ? 0 : 1);
     search.improve(state, even * (1 + kCloseEnough), effort);
     PlaceState result(scaled_.model, state.experts());
-    return result.gpu_worst() <= from.gpu_worst() + kRounding ? result : from;
+    return result.gpu_worst() <= from.gpu_worst() + kLoadRounding ? result : from;
   }
 
   // From the placement in use, or the fresh one if it is worth its moves.
@@ -240,8 +209,8 @@ class Planner {
     Effort effort{std::max<int64_t>(options_.work, 1)};
     PlaceSearch search(moves, 3);
     search.improve(stepwise, target(), effort);
-    return moves.cost(stepwise) <= moves.cost(best) + kRounding ? stepwise.experts()
-                                                                : best.experts();
+    return moves.cost(stepwise) <= moves.cost(best) + kLoadRounding ? stepwise.experts()
+                                                                    : best.experts();
   }
 
   // Slots of a GPU: what stays where it was, then the heaviest first.
@@ -304,7 +273,7 @@ class Planner {
     const bool loaded = bound_ > 0;
     placement.bound = loaded ? bound_ : 1;
     placement.eplb_gpu = !eplb_ ? 0 : loaded ? eplb_gpu_ : 1;
-    placement.above_eplb = eplb_ && placement.score.gpu > placement.eplb_gpu * (1 + kRounding);
+    placement.above_eplb = eplb_ && placement.score.gpu > placement.eplb_gpu * (1 + kLoadRounding);
     if (!problem_.current.empty()) {
       placement.moved = moved_experts(cluster_, problem_.current, placement.phy2log);
     }
@@ -328,6 +297,32 @@ class Planner {
 
 }  // namespace
 
+Status check_current(const PlaceProblem& problem, std::size_t slots) {
+  if (problem.current.empty()) {
+    return {};
+  }
+  if (problem.current.size() != slots) {
+    return Error{fmt::format("the placement in use has {} slots, the new one {}: give equally many",
+                             problem.current.size(), slots),
+                 ""};
+  }
+  std::vector<bool> seen(problem.loads.size(), false);
+  for (const int e : problem.current) {
+    if (e < 0 || static_cast<std::size_t>(e) >= seen.size()) {
+      return Error{
+          fmt::format("the placement in use names expert {}, and there are {}", e, seen.size()),
+          ""};
+    }
+    seen[static_cast<std::size_t>(e)] = true;
+  }
+  const auto missing = std::find(seen.begin(), seen.end(), false);
+  if (missing != seen.end()) {
+    return Error{
+        fmt::format("the placement in use has no slot of expert {}", missing - seen.begin()), ""};
+  }
+  return {};
+}
+
 const char* place_policy_name(PlacePolicy policy) {
   switch (policy) {
     case PlacePolicy::kEplb:
@@ -345,7 +340,7 @@ Result<LayerPlacement> place_layer(const PlaceCluster& cluster, const PlaceProbl
   if (Status s = check(cluster, problem); !s) {
     return s.error();
   }
-  return Planner(cluster, problem, options).run();
+  return PlacePlanner(cluster, problem, options).run();
 }
 
 }  // namespace mixnet::plan

@@ -98,6 +98,10 @@ struct LayerPlacement {
 Result<LayerPlacement> place_layer(const PlaceCluster& cluster, const PlaceProblem& problem,
                                    const PlaceOptions& options);
 
+// Errors: a placement in use with another number of slots, with an expert that is none, or without
+// one that is. Without a placement in use nothing is checked.
+Status check_current(const PlaceProblem& problem, std::size_t slots);
+
 // Scores any map of slots to experts. The map is valid: P entries, every expert at least once.
 PlacementScore score_placement(const PlaceCluster& cluster, const PlaceProblem& problem,
                                const std::vector<int>& phy2log);

@@ -27,9 +27,9 @@ TEST(PlaceBound, NeverAboveTheOptimum) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     for (const auto& [gpus, slots, experts] :
          {std::tuple<int, int, int>(2, 5, 4), {3, 7, 5}, {4, 6, 5}, {3, 6, 6}, {2, 6, 5}}) {
-      const PlaceCluster cluster = testing::flat(gpus, slots);
-      const auto loads = testing::log_normal_loads(seed, experts, 1.2);
-      const double optimum = testing::Enumeration(cluster, loads).optimum();
+      const PlaceCluster cluster = test_support::flat(gpus, slots);
+      const auto loads = test_support::log_normal_loads(seed, experts, 1.2);
+      const double optimum = test_support::Enumeration(cluster, loads).optimum();
       const double bound = bound_of(cluster, loads, false);
       EXPECT_LE(bound, optimum * (1 + 1e-9)) << seed << ": " << gpus << " GPUs";
       EXPECT_LE(bound_of(cluster, loads, true), bound * (1 + 1e-9));
@@ -42,17 +42,19 @@ TEST(PlaceBound, NeverAboveTheOptimum) {
 TEST(PlaceBound, HotExpertThatNoSlotCanCarry) {
   // 6 slots for 4 experts: at most 3 for the hot one, on 3 of 3 GPUs, each beside one of the
   // others.
-  const PlaceCluster cluster = testing::flat(3, 6);
+  const PlaceCluster cluster = test_support::flat(3, 6);
   EXPECT_GE(bound_of(cluster, {900, 3, 3, 3}, false), 301.0 - 1e-6);
   EXPECT_GE(bound_of(cluster, {900, 3, 3, 3}, true), 303.0 - 1e-6);
 }
 
 TEST(PlaceBound, TwoHeavyOnesShareAGpu) {
   // No redundancy: 3 experts on 2 GPUs, so two of them meet.
-  EXPECT_GE(bound_of(testing::flat(2, 4), {10, 10, 10, 0}, false), 20.0 - 1e-6);
+  EXPECT_GE(bound_of(test_support::flat(2, 4), {10, 10, 10, 0}, false), 20.0 - 1e-6);
 }
 
-TEST(PlaceBound, NothingToCarry) { EXPECT_EQ(bound_of(testing::flat(2, 4), {0, 0, 0}, false), 0); }
+TEST(PlaceBound, NothingToCarry) {
+  EXPECT_EQ(bound_of(test_support::flat(2, 4), {0, 0, 0}, false), 0);
+}
 
 }  // namespace
 }  // namespace mixnet::plan

@@ -1,15 +1,14 @@
 #include "plan/place_greedy.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <queue>
 #include <tuple>
 
+#include "plan/never.h"
+
 namespace mixnet::plan {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // One group of experts that share GPUs: all of them, or those of one host.
 class Greedy {

@@ -13,14 +13,14 @@ namespace mixnet::plan {
 namespace {
 
 // A completion has to fall by this share to count as shorter.
-constexpr double kGain = 1e-9;
-constexpr double kRounding = 1e-12;
+constexpr double kJointGain = 1e-9;
+constexpr double kJointRounding = 1e-12;
 // The swaps that promise most are judged by the allocator itself.
 constexpr std::size_t kJudged = 24;
 // Exponent of the penalty on what NICs carry: high enough to see the busiest first, low enough to
 // still tell the others apart.
 constexpr int kPower = 12;
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kJointSeed = 1;
 constexpr int kAnneals = 3;
 // Proposals of one annealing per slot, and most of them.
 constexpr std::size_t kProposals = 400;
@@ -40,15 +40,15 @@ std::vector<int> copies_of(const JointProblem& problem, const std::vector<int>& 
 }
 
 // One copy of every expert: what each server has for it, and all together.
-struct Copies {
+struct ExpertCopies {
   DemandMatrix sent;  // experts x servers
   std::vector<double> total;
 };
 
-Copies shares_of(const JointProblem& problem, const std::vector<int>& slot_expert) {
+ExpertCopies shares_of(const JointProblem& problem, const std::vector<int>& slot_expert) {
   const std::vector<int> copies = copies_of(problem, slot_expert);
-  Copies shares{DemandMatrix(problem.sent.cols(), problem.servers()),
-                std::vector<double>(problem.sent.cols(), 0.0)};
+  ExpertCopies shares{DemandMatrix(problem.sent.cols(), problem.servers()),
+                      std::vector<double>(problem.sent.cols(), 0.0)};
   for (std::size_t expert = 0; expert < copies.size(); ++expert) {
     for (std::size_t server = 0; server < problem.servers(); ++server) {
       const double all = problem.sent(server, expert);
@@ -62,7 +62,7 @@ Copies shares_of(const JointProblem& problem, const std::vector<int>& slot_exper
 }
 
 std::vector<double> gpu_loads(const JointProblem& problem, const std::vector<int>& slot_expert,
-                              const Copies& copies) {
+                              const ExpertCopies& copies) {
   std::vector<double> loads(problem.gpus(), 0.0);
   for (std::size_t s = 0; s < slot_expert.size(); ++s) {
     if (slot_expert[s] >= 0) {
@@ -259,7 +259,7 @@ class Swaps {
 
   // What a GPU computes beyond the most that any did at the start, as a share of that.
   double excess(double load) const {
-    return most_ > 0 ? std::max(0.0, load / most_ - (1 + kRounding)) : 0;
+    return most_ > 0 ? std::max(0.0, load / most_ - (1 + kJointRounding)) : 0;
   }
   double more_excess(std::size_t a, std::size_t b) const {
     const double moved = total(b) - total(a);
@@ -272,7 +272,7 @@ class Swaps {
 
   const JointProblem& problem_;
   std::vector<int> slots_;
-  Copies copies_;
+  ExpertCopies copies_;
   std::vector<std::size_t> gpu_;
   std::vector<double> loads_;
   double most_;
@@ -282,16 +282,16 @@ class Swaps {
   double unit_ = 0;
 };
 
-class Search {
+class JointSearch {
  public:
-  Search(const JointProblem& problem, int wirings) : problem_(problem), left_(wirings) {}
+  JointSearch(const JointProblem& problem, int wirings) : problem_(problem), left_(wirings) {}
 
   // Fits what NICs send and receive, then judges single swaps with the allocator.
   JointPlan improve(const std::vector<int>& start) {
     JointPlan best = wire_under(problem_, start);
     most_gpu_load_ = best.max_gpu_load;
     fit(best);
-    RandomStream random(kSeed, "joint placement");
+    RandomStream random(kJointSeed, "joint placement");
     for (int n = 0; n < kAnneals && !is_met(best); ++n) {
       Swaps swaps(problem_, best.slot_expert);
       swaps.anneal(random);
@@ -307,7 +307,8 @@ class Search {
  private:
   // No placement is better.
   bool is_met(const JointPlan& plan) const {
-    return plan.wiring.completion <= any_placement_bound(problem_, plan.slot_expert) * (1 + kGain);
+    return plan.wiring.completion <=
+           any_placement_bound(problem_, plan.slot_expert) * (1 + kJointGain);
   }
 
   // Swaps as long as the penalty falls; kept if the circuits follow.
@@ -344,8 +345,8 @@ class Search {
     }
     --left_;
     JointPlan plan = wire_under(problem_, slots);
-    if (plan.wiring.completion < best.wiring.completion * (1 - kGain) &&
-        plan.max_gpu_load <= most_gpu_load_ * (1 + kGain)) {
+    if (plan.wiring.completion < best.wiring.completion * (1 - kJointGain) &&
+        plan.max_gpu_load <= most_gpu_load_ * (1 + kJointGain)) {
       best = std::move(plan);
     }
   }
@@ -366,7 +367,7 @@ std::size_t gpu_of(std::size_t slot, std::size_t slots, std::size_t gpus) {
 }
 
 DemandMatrix demand_under(const JointProblem& problem, const std::vector<int>& slot_expert) {
-  const Copies copies = shares_of(problem, slot_expert);
+  const ExpertCopies copies = shares_of(problem, slot_expert);
   DemandMatrix demand(problem.servers(), problem.servers());
   for (std::size_t slot = 0; slot < slot_expert.size(); ++slot) {
     if (slot_expert[slot] < 0) {
@@ -401,8 +402,8 @@ JointPlan place_and_wire(const JointProblem& problem, const std::vector<std::vec
   JointPlan best;
   for (std::size_t k = 0; k < starts.size(); ++k) {
     CHECK(starts[k].size() == starts[0].size(), "starts of equal size");
-    JointPlan plan = Search(problem, each).improve(starts[k]);
-    if (k == 0 || plan.wiring.completion < best.wiring.completion * (1 - kGain)) {
+    JointPlan plan = JointSearch(problem, each).improve(starts[k]);
+    if (k == 0 || plan.wiring.completion < best.wiring.completion * (1 - kJointGain)) {
       best = std::move(plan);
     }
   }

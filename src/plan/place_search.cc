@@ -1,13 +1,13 @@
 #include "plan/place_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
+
+#include "plan/never.h"
 
 namespace mixnet::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kGain = 1e-9;  // less is rounding
 
 // Steps charged per candidate, from measurements.

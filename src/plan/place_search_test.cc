@@ -41,8 +41,8 @@ class ManyMoves : public ::testing::TestWithParam<bool> {};
 // What increments say after a random walk, against a state made of its end, and against the score
 // of the map; and what a swap was said to lead to.
 TEST_P(ManyMoves, KeepTheBooksRight) {
-  const PlaceCluster cluster = testing::with_hosts(6, 2, 20, 2);
-  PlaceProblem problem = testing::problem_of(testing::log_normal_loads(5, 12, 1));
+  const PlaceCluster cluster = test_support::with_hosts(6, 2, 20, 2);
+  PlaceProblem problem = test_support::problem_of(test_support::log_normal_loads(5, 12, 1));
   if (GetParam()) {
     problem.sources = skewed_sources(problem.loads, 6, 9);
   }
@@ -81,8 +81,8 @@ INSTANTIATE_TEST_SUITE_P(Sources, ManyMoves, ::testing::Bool());
 
 TEST(PlaceSearch, ADescentNeverLiftsTheWorst) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const PlaceCluster cluster = testing::with_hosts(8, 2, 40, 2);
-    PlaceProblem problem = testing::problem_of(testing::log_normal_loads(seed, 24, 1));
+    const PlaceCluster cluster = test_support::with_hosts(8, 2, 40, 2);
+    PlaceProblem problem = test_support::problem_of(test_support::log_normal_loads(seed, 24, 1));
     problem.sources = skewed_sources(problem.loads, 8, seed);
     const ScaledProblem scaled = scale_problem(cluster, problem, 1);
     PlaceState state(scaled.model, greedy_placement(scaled.model, true));
@@ -95,8 +95,8 @@ TEST(PlaceSearch, ADescentNeverLiftsTheWorst) {
 
 TEST(PlaceSearch, HostsExchangeWhatTheirSourcesWant) {
   // Host 0 sends to experts 0 and 1 only, host 1 to experts 2 and 3; the start is the wrong way.
-  const PlaceCluster cluster = testing::with_hosts(4, 2, 4, 1);
-  PlaceProblem problem = testing::problem_of({40, 30, 20, 10});
+  const PlaceCluster cluster = test_support::with_hosts(4, 2, 4, 1);
+  PlaceProblem problem = test_support::problem_of({40, 30, 20, 10});
   problem.sources = Matrix<double>(4, 4, 0);
   for (std::size_t g = 0; g < 4; ++g) {
     for (std::size_t e = 0; e < 4; ++e) {
@@ -113,9 +113,9 @@ TEST(PlaceSearch, HostsExchangeWhatTheirSourcesWant) {
 
 TEST(PlaceSearch, HotGpusEndBehindDifferentNics) {
   // Two hosts of two NICs with two GPUs each; GPUs 0 and 1 hold the hot experts of host 0.
-  const PlaceCluster cluster = testing::with_hosts(8, 2, 16, 2);
+  const PlaceCluster cluster = test_support::with_hosts(8, 2, 16, 2);
   const PlaceProblem problem =
-      testing::problem_of({50, 50, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 10, 10});
+      test_support::problem_of({50, 50, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 10, 10});
   const ScaledProblem scaled = scale_problem(cluster, problem, 1);
   PlaceState state(scaled.model, {0, 14, 1, 15, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13});
   spread_hot_gpus(state);
@@ -129,8 +129,8 @@ TEST(PlaceSearch, HotGpusEndBehindDifferentNics) {
 }
 
 TEST(PlaceSearch, DuplicatesOfOtherMapsAreRemoved) {
-  const PlaceCluster cluster = testing::flat(4, 12);
-  const PlaceProblem problem = testing::problem_of({1000, 1, 1, 1, 1, 1, 1, 1});
+  const PlaceCluster cluster = test_support::flat(4, 12);
+  const PlaceProblem problem = test_support::problem_of({1000, 1, 1, 1, 1, 1, 1, 1});
   const ScaledProblem scaled = scale_problem(cluster, problem, 1);
   // EPLB's answer: the hot expert has 5 slots on 4 GPUs, two of them on GPU 0.
   PlaceState state(scaled.model, {0, 0, 7, 0, 1, 4, 0, 2, 5, 0, 3, 6});

@@ -1,14 +1,14 @@
 #include "plan/place_state.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
+
+#include "plan/never.h"
 
 namespace mixnet::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-12;
+constexpr double kStateRounding = 1e-12;
 // Beyond any load: all of it on one GPU or NIC is at most the number of either.
 constexpr double kAboveCap = 1e6;
 
@@ -118,7 +118,7 @@ bool PlaceState::can_give(std::size_t gpu, int expert) const {
 }
 
 double PlaceState::gpu_value(double load) const {
-  return load > model_->gpu_cap + kRounding ? kAboveCap + load : load * model_->gpu_factor;
+  return load > model_->gpu_cap + kStateRounding ? kAboveCap + load : load * model_->gpu_factor;
 }
 
 double PlaceState::swap_peak(std::size_t slot_a, std::size_t slot_b) const {

@@ -91,7 +91,7 @@ class PlaceState {
   std::vector<std::size_t> gpu_of_;  // [P]
   std::vector<int> copies_;          // [E]
   std::vector<double> piece_;        // [E]: load of one slot
-  Matrix<int16_t> on_;               // [D, E]
+  Matrix<int> on_;                   // [D, E]
   std::vector<double> value_;        // GPU loads unscaled, NICs scaled
   std::vector<double> send_base_;    // [M]: scaled, if nothing were local
 };

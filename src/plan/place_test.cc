@@ -14,12 +14,12 @@
 namespace mixnet::plan {
 namespace {
 
+using test_support::flat;
+using test_support::log_normal_loads;
+using test_support::problem_of;
+using test_support::with_hosts;
 using ::testing::Each;
-using testing::flat;
 using ::testing::HasSubstr;
-using testing::log_normal_loads;
-using testing::problem_of;
-using testing::with_hosts;
 
 LayerPlacement place(const PlaceCluster& cluster, const PlaceProblem& problem,
                      const PlaceOptions& options = {}) {
@@ -75,7 +75,8 @@ TEST(Place, EqualsTheOptimumByEnumeration) {
       const PlaceProblem problem = problem_of(log_normal_loads(seed, experts, 1));
       const LayerPlacement placement = place(cluster, problem, options);
       expect_valid(cluster, problem, placement);
-      EXPECT_NEAR(heaviest(placement) / testing::Enumeration(cluster, problem.loads).optimum(), 1,
+      EXPECT_NEAR(heaviest(placement) / test_support::Enumeration(cluster, problem.loads).optimum(),
+                  1,
                   2e-4)  // the search ends at 1e-4 of the bound
           << seed << ": " << gpus << " GPUs, " << slots << " slots";
     }

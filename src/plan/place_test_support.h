@@ -10,7 +10,7 @@
 #include "plan/place.h"
 
 // Inputs and independent evaluators for the tests of plan/place.
-namespace mixnet::plan::testing {
+namespace mixnet::plan::test_support {
 
 inline PlaceCluster flat(int gpus, int slots) {
   return even_cluster(gpus, 1, slots, one_nic_per_gpu(gpus)).value();
@@ -98,4 +98,4 @@ class Enumeration {
   double best_ = std::numeric_limits<double>::infinity();
 };
 
-}  // namespace mixnet::plan::testing
+}  // namespace mixnet::plan::test_support

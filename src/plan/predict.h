@@ -21,9 +21,9 @@
 //   unchanged    the layer's load in the last iteration
 //   average      exponential average of the layer's normalised loads
 //   uniform      1 / E
-//   random       uniform on the simplex, a new draw each time: the baseline of the paper's figure
-//   19 copilot      P times the load of the layer before, see plan/predict_fit.h. The first MoE
-//   layer
+//   random       uniform on the simplex, a new draw each time: the baseline of figure 19 of the
+//                paper
+//   copilot      P times the load of the layer before, see plan/predict_fit.h. The first MoE layer
 //                has none before it: its own load of the last iteration stands in
 //   best         whichever of unchanged, average, uniform and copilot had the least average load
 //                error at this layer so far (recent errors weighted more); ties: the first of them

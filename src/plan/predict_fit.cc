@@ -10,10 +10,10 @@ namespace mixnet::plan {
 
 namespace {
 
-constexpr int kStepsPerCheck = 5;    // an objective costs half a step
-constexpr double kRelaxation = 1.7;  // the usual over-relaxation of the method
-constexpr double kRebalance = 1.5;   // smaller changes of rho are not worth an inverse
-constexpr double kRounding = 1e-24;  // squared errors of loads, which sum to 1
+constexpr int kStepsPerCheck = 5;         // an objective costs half a step
+constexpr double kRelaxation = 1.7;       // the usual over-relaxation of the method
+constexpr double kRebalance = 1.5;        // smaller changes of rho are not worth an inverse
+constexpr double kErrorRounding = 1e-24;  // squared errors of loads, which sum to 1
 constexpr std::size_t kColumnBlock = 8;
 // With fewer samples than experts the bound, not the answer, is what comes late: a smaller rho
 // favours it. Measured on generated loads: half the steps for 64 and 256 experts.
@@ -164,7 +164,7 @@ FitReport TransitionFit::fit() {
   while (true) {
     report.gap = std::max(0.0, report.objective - bound);
     report.certified = report.gap <= std::max(options_.gap_tolerance * report.objective,
-                                              options_.floor * report.scale + kRounding);
+                                              options_.floor * report.scale + kErrorRounding);
     if (report.certified || report.steps >= options_.most_steps) {
       return report;
     }

@@ -80,21 +80,6 @@ MIXNET_WIDE_VECTORS void accumulate_rows(std::span<double> out, const double* in
 
 double squared_norm(std::span<const double> v) { return dot(v, v); }
 
-double sum(std::span<const double> v) {
-  double lanes[kLanes] = {};
-  const std::size_t n = v.size();
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t l = 0; l < kLanes; ++l) {
-      lanes[l] += v[i + l];
-    }
-  }
-  for (; i < n; ++i) {
-    lanes[0] += v[i];
-  }
-  return total(lanes);
-}
-
 double dot(std::span<const double> a, std::span<const double> b) {
   CHECK(a.size() == b.size(), "vectors of different length");
   double lanes[kLanes] = {};

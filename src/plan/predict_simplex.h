@@ -5,7 +5,7 @@
 
 // Vector kernels of the transition fit. Loops run over contiguous memory with a fixed number of
 // partial sums, so that compilers vectorise them without reordering: results are equal bit for bit
-// on every machine that follows IEEE 754.
+// on every x86-64 machine (other targets may fuse multiplications and additions).
 namespace mixnet::plan {
 
 // out[i] += factors[0] * in[i] + factors[1] * in[n + i] + ... over `count` consecutive rows of n.
@@ -14,9 +14,6 @@ void accumulate_rows(std::span<double> out, const double* in, const double* fact
 
 // sum_i v[i]^2.
 double squared_norm(std::span<const double> v);
-
-// sum_i v[i].
-double sum(std::span<const double> v);
 
 // sum_i a[i] * b[i], equal lengths.
 double dot(std::span<const double> a, std::span<const double> b);

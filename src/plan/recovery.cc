@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/index.h"
 
 namespace mixnet::plan {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 int ceil_div(int a, int b) {
   CHECK(b > 0, "shares for nobody");
@@ -28,9 +27,9 @@ struct Choice {
   SimTime end = SimTime::max();
 };
 
-class Planner {
+class RecoveryPlanner {
  public:
-  Planner(const RecoveryProblem& problem, const Losses& losses)
+  RecoveryPlanner(const RecoveryProblem& problem, const Losses& losses)
       : problem_(problem), map_(problem.map) {
     CHECK(map_.gpus >= 1 && map_.gpus_per_host >= 1 && map_.slots_per_gpu >= 1, "empty map");
     CHECK(losses.hosts.size() == at(map_.hosts()) && losses.gpus.size() == at(map_.gpus),
@@ -181,15 +180,16 @@ class Planner {
   Status check_room() const {
     int spare = problem_.spare_slots;
     int worst_layer = -1;
-    int worst_missing = 0;
+    int64_t worst_missing = 0;
     for (std::size_t k = 0; k < stocks_.size(); ++k) {
       const LayerStock& stock = stocks_[k];
-      const int missing = static_cast<int>(stock.lost.size()) - stock.empty - stock.redundant -
-                          problem_.spare_slots * working_gpus_;
+      const int64_t missing = static_cast<int64_t>(stock.lost.size()) - stock.empty -
+                              stock.redundant - int64_t{problem_.spare_slots} * working_gpus_;
       if (missing > worst_missing) {
         worst_missing = missing;
         worst_layer = plan_.layer_order[k];
-        spare = problem_.spare_slots + ceil_div(missing, working_gpus_);
+        spare =
+            problem_.spare_slots + static_cast<int>((missing + working_gpus_ - 1) / working_gpus_);
       }
     }
     if (worst_missing == 0) {
@@ -379,7 +379,7 @@ class Planner {
 }  // namespace
 
 Result<RecoveryPlan> plan_recovery(const RecoveryProblem& problem, const Losses& losses) {
-  return Planner(problem, losses).run();
+  return RecoveryPlanner(problem, losses).run();
 }
 
 }  // namespace mixnet::plan

@@ -13,8 +13,8 @@
 // from the memory of that GPU's host, else from the memory of another working host over the
 // network, else from disk. Layers are loaded in the order in which they execute, and a layer
 // executes as soon as its own experts are there, while later ones are still being loaded
-// ("Balancing and Beyond", SIGCOMM 2026, section 3.4 of the seed digest: layer by layer, from a
-// cache in host memory).
+// ("Balancing and Beyond", SIGCOMM 2026, section 3.4: layer by layer, from a cache in
+// host memory).
 //
 // Time model: every GPU's link to host memory, every host's network interface in each direction and
 // every host's disk carries its transfers one after another at its rate. A transfer is cut into
@@ -65,9 +65,9 @@ struct RecoveryPlan {
 // layer, and how many more there are; experts that do not fit into the working GPUs, with the
 // spare slots that would hold them. A map, rates or sizes that make no sense are a CHECK.
 //
-// GPUs: of those with room, the one where the transfer ends first; ties go to the fewest loads,
-// then to the lowest index. A slot of an expert with another copy is taken only when no GPU has an
-// empty one. O(layers * lost experts * GPUs * hosts).
+// GPUs: of those with room, the one where the transfer ends first; ties go to the nearer
+// source, then to the fewest loads, then to the lowest index. A slot of an expert with another copy
+// is taken only when no GPU has an empty one. O(layers * lost experts * GPUs * hosts).
 Result<RecoveryPlan> plan_recovery(const RecoveryProblem& problem, const Losses& losses);
 
 }  // namespace mixnet::plan

@@ -10,7 +10,7 @@
 namespace mixnet::plan {
 namespace {
 
-using testing::log_normal_demand;
+using test_support::log_normal_demand;
 
 TEST(RegionTime, AllToAllsAddUp) {
   const Region region{3, 1, Allocator::kSplit, 1e-6};

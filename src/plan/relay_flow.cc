@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "core/check.h"
+#include "plan/never.h"
 
 namespace mixnet::plan {
 namespace {
@@ -13,8 +13,7 @@ namespace {
 // A gap between two prices below this share is not worth a move.
 constexpr double kPriceGap = 0.01;
 // Stands for no electrical NIC at all: too little to be used, enough to compute with.
-constexpr double kNoNic = 1e-6;
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kRelayWithoutNic = 1e-6;
 
 // e^x to 1e-6, clamped to +-60: the descent computes little else.
 double quick_exp(double x) {
@@ -47,7 +46,7 @@ RelayFlow::RelayFlow(const DemandMatrix& demand, const NicCounts& eps, const Mat
       is_affected_(n_ * n_, 0) {
   CHECK(most_peers >= 0 && n_ < 32768, "servers and peers fit 16 bits");
   for (std::size_t i = 0; i < n_; ++i) {
-    const double capacity = eps.of(i) > 0 ? eps.of(i) : kNoNic;
+    const double capacity = eps.of(i) > 0 ? eps.of(i) : kRelayWithoutNic;
     inverse_[peer_.size() + i] = 1 / capacity;
     inverse_[peer_.size() + n_ + i] = 1 / capacity;
   }
@@ -74,7 +73,7 @@ bool RelayFlow::nowhere(std::size_t i, std::size_t j) const {
   const Option option = electrical(i, j);
   return others_(i, j) > 0 &&
          std::max(inverse_[static_cast<std::size_t>(option.first)],
-                  inverse_[static_cast<std::size_t>(option.second)]) >= 1 / kNoNic;
+                  inverse_[static_cast<std::size_t>(option.second)]) >= 1 / kRelayWithoutNic;
 }
 
 bool RelayFlow::over_slot(std::size_t i, std::size_t j, int slot, Option& option) const {

@@ -13,7 +13,7 @@ namespace {
 
 // About 1 per NIC.
 DemandMatrix unit_demand(std::size_t n, double sigma, uint64_t seed) {
-  DemandMatrix demand = testing::log_normal_demand(n, sigma, seed);
+  DemandMatrix demand = test_support::log_normal_demand(n, sigma, seed);
   double most = 0;
   for (std::size_t i = 0; i < n; ++i) {
     demand(i, i) = 0;
@@ -36,7 +36,7 @@ void converge(RelayFlow& flow) {
 }
 
 double completion_of(const RelayFlow& flow, const NicCounts& alpha, const NicCounts& eps) {
-  return testing::checked_completion(WireProblem{flow.demand(), alpha, eps}, flow.wiring());
+  return test_support::checked_completion(WireProblem{flow.demand(), alpha, eps}, flow.wiring());
 }
 
 TEST(RelayFlow, IsCloseToWhatDualityAllows) {

@@ -3,21 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <limits>
 #include <tuple>
 #include <utility>
 
 #include "core/check.h"
+#include "plan/never.h"
 #include "plan/region_time.h"
 #include "plan/wire_split.h"
 
 namespace mixnet::plan {
 namespace {
 
-constexpr double kProgress = 1 - 1e-9;
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kRewireProgress = 1 - 1e-9;
 
-using Pair = std::pair<std::size_t, std::size_t>;
+using ServerPair = std::pair<std::size_t, std::size_t>;
 
 std::vector<int> free_ports(const WireProblem& problem, const Matrix<int>& circuits) {
   std::vector<int> free;
@@ -158,7 +157,7 @@ class LocalMoves {
 
   bool judge(const Move& m, Judgement& best) {
     const double before = time_[m.slow];
-    const double limit = before * kProgress;
+    const double limit = before * kRewireProgress;
     const int dark_before = walk_.changed();
     apply(m, 1);
     const int dark = std::max(0, walk_.changed() - dark_before);
@@ -207,8 +206,8 @@ class TowardsFresh {
   int changed() const { return walk_.changed(); }
 
   // Circuits that are still to be added, one entry per circuit, by pair.
-  std::vector<Pair> missing() const {
-    std::vector<Pair> pairs;
+  std::vector<ServerPair> missing() const {
+    std::vector<ServerPair> pairs;
     for (std::size_t i = 0; i < fresh_.rows(); ++i) {
       for (std::size_t j = i + 1; j < fresh_.rows(); ++j) {
         for (int c = circuits()(i, j); c < fresh_(i, j); ++c) {
@@ -221,7 +220,7 @@ class TowardsFresh {
 
   // Adds one circuit of the pair; where a port is missing, a circuit that the fresh wiring does not
   // have gives way. There is one: the fresh wiring keeps the NIC counts.
-  void add(const Pair& pair) {
+  void add(const ServerPair& pair) {
     free_port(pair.first);
     free_port(pair.second);
     walk_.add(pair.first, pair.second, 1);
@@ -284,7 +283,7 @@ class Frontier {
     });
     std::vector<RewireOption> kept;
     for (RewireOption& option : options_) {
-      if (kept.empty() || option.completion < kept.back().completion * kProgress ||
+      if (kept.empty() || option.completion < kept.back().completion * kRewireProgress ||
           (kept.back().completion == kNever && option.completion < kNever)) {
         const Matrix<int> stays = change_between(laid_, option.circuits).stays;
         option.dark_completion = completion_over(region_, problem_.demand, stays);
@@ -306,11 +305,11 @@ void walk_towards_fresh(const WireProblem& problem, const Matrix<int>& laid,
   struct Ranked {
     double completion = 0;  // after this circuit alone
     int dark = 0;
-    Pair pair;
+    ServerPair pair;
   };
   const double before = completion_over(region, problem.demand, laid);
   std::vector<Ranked> ranked;
-  for (const Pair& pair : TowardsFresh(problem, laid, fresh).missing()) {
+  for (const ServerPair& pair : TowardsFresh(problem, laid, fresh).missing()) {
     TowardsFresh alone(problem, laid, fresh);
     alone.add(pair);
     ranked.push_back(
@@ -418,7 +417,7 @@ Matrix<int> swap_circuits(const Region& region, std::span<const DemandMatrix> ma
       move_circuit(circuits, a, c, 1);
       move_circuit(circuits, b, d, 1);
       const double time = summed_completion(region, matrices, circuits);
-      if (time < best * kProgress) {
+      if (time < best * kRewireProgress) {
         best = time;
         better = true;
         continue;

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
+#include "plan/never.h"
 #include "plan/region_time.h"
 #include "plan/wire_split.h"
 #include "plan/wire_test_support.h"
@@ -13,11 +13,9 @@
 namespace mixnet::plan {
 namespace {
 
-using testing::every_wiring;
-using testing::log_normal_demand;
-using testing::public_matrix;
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
+using test_support::every_wiring;
+using test_support::log_normal_demand;
+using test_support::public_matrix;
 
 // A little of another matrix mixed in: demand that drifted.
 DemandMatrix drifted(const DemandMatrix& demand, double share, uint64_t seed) {

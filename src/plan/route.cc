@@ -7,13 +7,12 @@
 #include <tuple>
 
 #include "core/check.h"
+#include "core/index.h"
 
 namespace mixnet::plan {
 namespace {
 
 constexpr double kNothing = 1e-12;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 Matrix<double> circuit_loads(const Wiring& wiring) {
   Matrix<double> load = wiring.circuit;

@@ -6,16 +6,15 @@
 #include <map>
 #include <set>
 
+#include "core/index.h"
 #include "plan/wire.h"
 #include "plan/wire_test_support.h"
 
 namespace mixnet::plan {
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 Wiring sample(std::size_t n, Allocator allocator, uint64_t seed) {
-  return wire(WireProblem{testing::log_normal_demand(n, 1, seed), 6, 2}, allocator);
+  return wire(WireProblem{test_support::log_normal_demand(n, 1, seed), 6, 2}, allocator);
 }
 
 TEST(EvenLayout, SpreadsOpticalNicsOverNodes) {
@@ -47,7 +46,7 @@ TEST(RouteTable, EveryCircuitHasItsOwnNics) {
 // Adds up what every NIC sends, from GPUs over carriers, and compares with the wiring.
 TEST(RouteTable, SharesAddUpToTheWiring) {
   constexpr std::size_t n = 12;
-  const DemandMatrix demand = testing::log_normal_demand(n, 1, 2);
+  const DemandMatrix demand = test_support::log_normal_demand(n, 1, 2);
   const Wiring wiring = wire(WireProblem{demand, 6, 2}, Allocator::kRelay);
   ASSERT_FALSE(wiring.relay.empty());
   const ServerLayout layout = even_layout(8, 8, 6, 2);

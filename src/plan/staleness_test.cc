@@ -11,9 +11,9 @@
 namespace mixnet::plan {
 namespace {
 
-using testing::drifting_trace;
-using testing::DriftingDemand;
-using testing::uniform_circuits;
+using test_support::drifting_trace;
+using test_support::DriftingDemand;
+using test_support::uniform_circuits;
 
 const Region kRegion{6, 2, Allocator::kSplit, 1};
 constexpr auto kLast = Staleness::Target::kLast;

@@ -83,12 +83,14 @@ int64_t StepBalancer::split(std::span<const int> slot_expert,
   CHECK(slot_expert.size() == expert_.size() && slot_tokens.size() == expert_.size(),
         "one entry per slot");
   CHECK(expert_tokens.size() == ring_first_.size(), "one count per expert");
+  CHECK(gpu_lost.empty() || gpu_lost.size() == lost_.size(), "one entry per GPU");
   const auto is_lost = [&](std::size_t slot) {
     return !gpu_lost.empty() && gpu_lost[slot / size_of(shape_.slots_per_gpu)] != 0;
   };
   std::vector<int>& replicas = ring_first_;
   std::fill(replicas.begin(), replicas.end(), 0);
   for (std::size_t s = 0; s < slot_expert.size(); ++s) {
+    CHECK(slot_expert[s] < shape_.experts, "an expert of the layer, or none");
     if (slot_expert[s] >= 0 && !is_lost(s)) {
       ++replicas[size_of(slot_expert[s])];
     }

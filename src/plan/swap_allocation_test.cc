@@ -41,15 +41,15 @@ TEST(StepSwap, DecidesWithoutAllocation) {
     const StepShape shape{24, slots, 8, 200};
     const SwapRule rule{1, 3, 3, true};
     StepBalancer balancer(shape, rule);
-    std::vector<testing::StepCase> steps;
+    std::vector<test_support::StepCase> steps;
     for (const uint64_t most : {uint64_t{3}, uint64_t{500}, uint64_t{1} << 33}) {
-      steps.push_back(testing::random_case(random, shape, most));
+      steps.push_back(test_support::random_case(random, shape, most));
     }
     const std::vector<int64_t> counts(200, 77);
     std::vector<int64_t> split(steps[0].tokens.size());
     std::size_t swaps = 0;
     const int64_t before = allocations();
-    for (const testing::StepCase& step : steps) {
+    for (const test_support::StepCase& step : steps) {
       swaps += balancer.balance(step.expert, step.tokens, step.lost).swaps.size();
       balancer.split(step.expert, counts, split, step.lost);
     }

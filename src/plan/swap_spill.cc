@@ -5,15 +5,10 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "plan/swap.h"
 
 namespace mixnet::plan {
-namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
-
 void StepBalancer::spill(const Host& host) {
   if (!link_replicas(host)) {
     return;

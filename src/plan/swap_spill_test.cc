@@ -11,10 +11,10 @@
 namespace mixnet::plan {
 namespace {
 
+using test_support::loads_of;
+using test_support::random_case;
+using test_support::StepCase;
 using ::testing::ElementsAre;
-using testing::loads_of;
-using testing::random_case;
-using testing::StepCase;
 
 constexpr SwapRule kSpillOnly{1, 1, 0, true};
 

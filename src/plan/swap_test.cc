@@ -14,12 +14,12 @@
 namespace mixnet::plan {
 namespace {
 
+using test_support::loads_of;
+using test_support::PlainSwaps;
+using test_support::random_case;
+using test_support::StepCase;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
-using testing::loads_of;
-using testing::PlainSwaps;
-using testing::random_case;
-using testing::StepCase;
 
 BalancedStep balance(StepBalancer& balancer, const StepCase& step) {
   return balancer.balance(step.expert, step.tokens, step.lost);

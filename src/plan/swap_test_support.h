@@ -7,7 +7,7 @@
 #include "core/random.h"
 #include "plan/swap.h"
 
-namespace mixnet::plan::testing {
+namespace mixnet::plan::test_support {
 
 struct StepCase {
   StepShape shape;
@@ -128,4 +128,4 @@ class PlainSwaps {
   std::vector<ExpertSwap> swaps_;
 };
 
-}  // namespace mixnet::plan::testing
+}  // namespace mixnet::plan::test_support

@@ -16,7 +16,7 @@
 namespace mixnet::plan {
 namespace {
 
-using Pair = std::pair<int, int>;  // first < second
+using ServerPair = std::pair<int, int>;  // first < second
 
 class Wirer {
  public:
@@ -31,7 +31,7 @@ class Wirer {
     links_[std::minmax(a, b)] += 1;
   }
 
-  int count(const Pair& pair) const {
+  int count(const ServerPair& pair) const {
     const auto it = links_.find(pair);
     return it == links_.end() ? 0 : it->second;
   }
@@ -76,7 +76,7 @@ class Wirer {
  private:
   int servers_;
   std::vector<int> free_;
-  std::map<Pair, int> links_;
+  std::map<ServerPair, int> links_;
 };
 
 // Strides 1, n^(1/r), n^(2/r), ..., each moved up to the next stride that is coprime to n and new
@@ -103,21 +103,21 @@ std::vector<int> ring_strides(int servers, int rings) {
 struct Wish {
   double urgency = 0;
   double demand = 0;
-  Pair pair;
+  ServerPair pair;
   bool operator<(const Wish& o) const {
     return std::tie(urgency, demand, o.pair) < std::tie(o.urgency, o.demand, pair);
   }
 };
 
 void join_by_demand(const std::vector<PairDemand>& demand, bool cover_first, Wirer& wirer) {
-  std::map<Pair, double> sum;
+  std::map<ServerPair, double> sum;
   for (const PairDemand& d : demand) {
     if (d.src != d.dst && d.bytes > 0) {
       sum[std::minmax(d.src, d.dst)] += d.bytes;
     }
   }
   std::priority_queue<Wish> queue;
-  const auto wish = [&](const Pair& pair, double bytes) {
+  const auto wish = [&](const ServerPair& pair, double bytes) {
     queue.push(Wish{bytes / (wirer.count(pair) + 1), bytes, pair});
   };
   for (const auto& [pair, bytes] : sum) {
@@ -129,7 +129,7 @@ void join_by_demand(const std::vector<PairDemand>& demand, bool cover_first, Wir
   }
   if (cover_first) {
     while (!queue.empty()) {
-      const Pair pair = queue.top().pair;
+      const ServerPair pair = queue.top().pair;
       queue.pop();
       if (wirer.has_port(pair.first) && wirer.has_port(pair.second)) {
         wirer.join(pair.first, pair.second);

@@ -78,8 +78,8 @@ struct CopiesPerToken {
   double cross_rail_share() const { return network > 0 ? cross_rail / network : 0; }
 };
 
-// For experts in `groups` >= 1 groups dispatched apart, summed over the groups. O(R + h * groups *
-// k).
+// For experts in `groups` >= 1 groups dispatched apart, summed over the groups. O(R^2 + h *
+// groups * k).
 CopiesPerToken copies_per_token(const ExpertSpread& spread, Transport transport, int groups = 1);
 
 // One network copy per remote rank that holds one of the token's experts, as some libraries send.

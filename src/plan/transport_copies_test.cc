@@ -57,8 +57,8 @@ TEST(TransportCopies, FormulasEqualTheCountOverEveryChoiceOfExperts) {
     for (const Transport transport : kAll) {
       const CopyCount count = count_copies(s, contiguous_ranks(s), tokens, transport);
       const CopiesPerToken mean = copies_per_token(s, transport);
-      SCOPED_TRACE(testing::Message() << s.experts << " experts, top " << s.top_k << ", " << s.ranks
-                                      << " ranks, " << transport_name(transport));
+      SCOPED_TRACE(::testing::Message() << s.experts << " experts, top " << s.top_k << ", "
+                                        << s.ranks << " ranks, " << transport_name(transport));
       EXPECT_NEAR(mean.network, static_cast<double>(count.network) / n, 1e-12);
       EXPECT_NEAR(mean.cross_rail, static_cast<double>(count.cross_rail) / n, 1e-12);
       EXPECT_NEAR(mean.nvlink, static_cast<double>(count.nvlink) / n, 1e-12);

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/check.h"
+#include "plan/never.h"
 #include "plan/wire_greedy.h"
 #include "plan/wire_relay.h"
 #include "plan/wire_split.h"
 
 namespace mixnet::plan {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 void check_problem(const WireProblem& problem) {
   CHECK(problem.demand.rows() == problem.demand.cols(), "the demand matrix is not square");

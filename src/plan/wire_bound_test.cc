@@ -15,8 +15,8 @@ WireProblem uniform(std::size_t n, int alpha, int eps) {
 }
 
 TEST(WireBound, PortBoundOfThePublicMatrix) {
-  EXPECT_DOUBLE_EQ(port_bound(WireProblem{testing::public_matrix(), 6, 2}), 67893.0 / 8);
-  EXPECT_DOUBLE_EQ(any_wiring_bound(WireProblem{testing::public_matrix(), 6, 2}), 67893.0 / 8);
+  EXPECT_DOUBLE_EQ(port_bound(WireProblem{test_support::public_matrix(), 6, 2}), 67893.0 / 8);
+  EXPECT_DOUBLE_EQ(any_wiring_bound(WireProblem{test_support::public_matrix(), 6, 2}), 67893.0 / 8);
 }
 
 TEST(WireBound, UniformDemandNeedsTwoHopsBeyondAlphaPeers) {
@@ -33,7 +33,7 @@ TEST(WireBound, NoElectricalNics) {
 }
 
 TEST(WireBound, NoOpticalNicsIsThePortBound) {
-  const WireProblem problem{testing::log_normal_demand(9, 1, 4), 0, 2};
+  const WireProblem problem{test_support::log_normal_demand(9, 1, 4), 0, 2};
   EXPECT_EQ(any_wiring_bound(problem), port_bound(problem));
   EXPECT_EQ(no_relay_bound(problem), port_bound(problem));
 }
@@ -48,17 +48,17 @@ TEST(WireBound, NoSplitOfAnyWiringIsFaster) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const int alpha = 1 + static_cast<int>(seed % 3);
     const int eps = static_cast<int>(seed % 2);
-    const WireProblem problem{seed % 5 == 0 ? testing::sparse_demand(4, 2, seed)
-                                            : testing::log_normal_demand(4, 1.2, seed),
+    const WireProblem problem{seed % 5 == 0 ? test_support::sparse_demand(4, 2, seed)
+                                            : test_support::log_normal_demand(4, 1.2, seed),
                               alpha, eps};
     const double bound = no_relay_bound(problem);
     EXPECT_GE(bound, any_wiring_bound(problem));
     EXPECT_GE(any_wiring_bound(problem), port_bound(problem));
     double best = std::numeric_limits<double>::infinity();
-    testing::every_wiring(4, alpha, [&](const Matrix<int>& circuits) {
+    test_support::every_wiring(4, alpha, [&](const Matrix<int>& circuits) {
       if (best == std::numeric_limits<double>::infinity() ||
-          testing::split_fits(problem, circuits, best * (1 - 1e-12))) {
-        best = testing::split_time_by_bisection(problem, circuits);
+          test_support::split_fits(problem, circuits, best * (1 - 1e-12))) {
+        best = test_support::split_time_by_bisection(problem, circuits);
       }
     });
     EXPECT_LE(bound, best * (1 + 1e-9)) << "seed " << seed;

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "plan/never.h"
 #include "plan/wire_test_support.h"
 
 namespace mixnet::plan {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Servers A to D; both directions of a pair must be added, so demand goes either way.
 DemandMatrix four_servers() {
@@ -34,9 +32,9 @@ int total_circuits(const Matrix<int>& circuits) {
 TEST(Algorithm1, FourServerExampleStepByStep) {
   std::vector<GreedyStep> trace;
   const Matrix<int> circuits = algorithm1_circuits(four_servers(), 3, WhenBlocked::kStop, &trace);
-  const GreedyStep wanted[] = {{0, 1, kInfinity, true},
-                               {2, 3, kInfinity, true},
-                               {0, 2, kInfinity, true},
+  const GreedyStep wanted[] = {{0, 1, kNever, true},
+                               {2, 3, kNever, true},
+                               {0, 2, kNever, true},
                                {0, 1, 12, true},
                                {0, 1, 6, false}};
   ASSERT_EQ(trace.size(), std::size(wanted));
@@ -73,14 +71,15 @@ TEST(Algorithm1, TiesGoToLargerDemandThenLowerIndices) {
 }
 
 TEST(Algorithm1, PublicMatrixStopsEarlyAsPrinted) {
-  EXPECT_EQ(total_circuits(algorithm1_circuits(testing::public_matrix(), 6, WhenBlocked::kStop)),
-            6);
-  EXPECT_EQ(total_circuits(algorithm1_circuits(testing::public_matrix(), 6, WhenBlocked::kSkip)),
-            24);
+  EXPECT_EQ(
+      total_circuits(algorithm1_circuits(test_support::public_matrix(), 6, WhenBlocked::kStop)), 6);
+  EXPECT_EQ(
+      total_circuits(algorithm1_circuits(test_support::public_matrix(), 6, WhenBlocked::kSkip)),
+      24);
 }
 
 TEST(Released, PublicMatrixLeavesTheKnownPairsWithoutCircuit) {
-  const Matrix<int> circuits = released_circuits(testing::public_matrix(), 6);
+  const Matrix<int> circuits = released_circuits(test_support::public_matrix(), 6);
   EXPECT_EQ(total_circuits(circuits), 24);
   for (std::size_t i = 0; i < 8; ++i) {
     for (std::size_t j = i + 1; j < 8; ++j) {
@@ -94,7 +93,7 @@ TEST(Released, PublicMatrixLeavesTheKnownPairsWithoutCircuit) {
 
 TEST(Released, ZeroDemandAndZeroPorts) {
   EXPECT_EQ(total_circuits(released_circuits(DemandMatrix(5, 5, 0.0), 6)), 0);
-  EXPECT_EQ(total_circuits(released_circuits(testing::public_matrix(), 0)), 0);
+  EXPECT_EQ(total_circuits(released_circuits(test_support::public_matrix(), 0)), 0);
   EXPECT_EQ(total_circuits(algorithm1_circuits(DemandMatrix(), 6, WhenBlocked::kStop)), 0);
 }
 
@@ -104,23 +103,23 @@ TEST(Algorithm1, OptimalWithoutElectricalNics) {
   int finite = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const DemandMatrix demand =
-        both_directions(testing::sparse_demand(4, 1 + static_cast<int>(seed % 3), seed));
+        both_directions(test_support::sparse_demand(4, 1 + static_cast<int>(seed % 3), seed));
     const auto slowest = [&](const Matrix<int>& circuits) {
       double time = 0;
       for (std::size_t i = 0; i < 4; ++i) {
         for (std::size_t j = 0; j < 4; ++j) {
           if (demand(i, j) > 0) {
             const int count = circuits(i, j);
-            time = std::max(time, count > 0 ? demand(i, j) / count : kInfinity);
+            time = std::max(time, count > 0 ? demand(i, j) / count : kNever);
           }
         }
       }
       return time;
     };
-    double best = kInfinity;
-    testing::every_wiring(
+    double best = kNever;
+    test_support::every_wiring(
         4, 3, [&](const Matrix<int>& circuits) { best = std::min(best, slowest(circuits)); });
-    if (best < kInfinity) {
+    if (best < kNever) {
       ++finite;
       EXPECT_DOUBLE_EQ(slowest(algorithm1_circuits(demand, 3, WhenBlocked::kStop)), best) << seed;
     }

@@ -12,7 +12,7 @@ namespace mixnet::plan {
 namespace {
 
 // Gains below this are rounding, not progress.
-constexpr double kProgress = 1 - 1e-9;
+constexpr double kMoveProgress = 1 - 1e-9;
 
 }  // namespace
 
@@ -123,7 +123,7 @@ bool ServerTimes::judge(std::size_t slow, const Move& move, Judgement& best) {
 bool ServerTimes::step() {
   const auto slow = static_cast<std::size_t>(
       std::distance(time_.begin(), std::max_element(time_.begin(), time_.end())));
-  const double limit = time_[slow] * kProgress;
+  const double limit = time_[slow] * kMoveProgress;
   Judgement best{limit, std::numeric_limits<double>::infinity()};
   Move chosen;
   bool found = false;

@@ -17,7 +17,7 @@
 namespace mixnet::plan {
 namespace {
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kRelaySeed = 1;
 // Nanoseconds of one pair in a sweep of the routing, and of one pair of servers in the valuation
 // of all circuits, as measured.
 constexpr int64_t kVisitWork = 40;
@@ -174,9 +174,9 @@ Wiring back_in_order(const Wiring& wiring, const std::vector<std::size_t>& order
   return result;
 }
 
-class Search {
+class RelaySearch {
  public:
-  Search(const WireProblem& problem, double unit, int64_t budget)
+  RelaySearch(const WireProblem& problem, double unit, int64_t budget)
       : problem_(problem), demand_(scaled(problem.demand, unit)), budget_(budget) {}
 
   Matrix<int> cover() {
@@ -184,7 +184,7 @@ class Search {
     CoverageSearch search(demand_, problem_.alpha, problem_.eps, kAim,
                           algorithm1_circuits(demand_, problem_.alpha, WhenBlocked::kSkip));
     search.fill();
-    RandomStream random(kSeed, "relay circuits");
+    RandomStream random(kRelaySeed, "relay circuits");
     const auto proposals = static_cast<int>(std::min<std::size_t>(1000 * n, 60000));
     anneal(search, proposals, kCoverTemperature, budget_ / kAnnealShare, random);
     for (int round = 0; round < 8; ++round) {
@@ -259,7 +259,7 @@ Wiring relay_wiring(const WireProblem& problem, const RelayBudget& budget) {
   const std::vector<std::size_t> order = canonical_order(problem);
   const WireProblem canonical = in_order(problem, order);
   const double unit = any_wiring_bound(canonical);
-  Search search(canonical, unit, budget.work);
+  RelaySearch search(canonical, unit, budget.work);
   RelayFlow flow(search.demand(), canonical.eps, search.cover(), most_peers(canonical));
   search.exchange(flow);
   route(flow, 6);

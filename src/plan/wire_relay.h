@@ -26,8 +26,8 @@ RelayBudget relay_budget(std::size_t servers);
 
 // Best wiring found within the budget; ends early where a bound is met. The problem is valid and
 // has demand, and every server with demand has a NIC. Relabelling the servers relabels the answer
-// (where servers differ in what they send and receive). Completion and bound are left to the
-// caller.
+// (where servers differ in what they send and receive). The bound is set;
+// the completion is left to the caller.
 Wiring relay_wiring(const WireProblem& problem, const RelayBudget& budget);
 
 // Shares over circuits that are there, one relay hop allowed. Preconditions as above.

@@ -11,8 +11,8 @@
 namespace mixnet::plan {
 namespace {
 
-using testing::checked_completion;
-using testing::log_normal_demand;
+using test_support::checked_completion;
+using test_support::log_normal_demand;
 
 double ratio_of(const WireProblem& problem) {
   const Wiring wiring = wire(problem, Allocator::kRelay);
@@ -31,7 +31,7 @@ double mean_ratio(std::size_t n, double sigma, int seeds) {
 }
 
 TEST(WireRelay, MeetsTheBoundOnThePublicMatrix) {
-  EXPECT_LE(ratio_of(WireProblem{testing::public_matrix(), 6, 2}), 1.01);
+  EXPECT_LE(ratio_of(WireProblem{test_support::public_matrix(), 6, 2}), 1.01);
 }
 
 TEST(WireRelay, UniformDemand) {
@@ -71,7 +71,7 @@ TEST(WireRelay, BruteForce) {
     const int alpha = n == 4 ? 3 : 2;
     const WireProblem problem{log_normal_demand(n, 1, seed), alpha, 1};
     double best = std::numeric_limits<double>::infinity();
-    testing::every_wiring(n, alpha, [&](const Matrix<int>& circuits) {
+    test_support::every_wiring(n, alpha, [&](const Matrix<int>& circuits) {
       best = std::min(best, route_over(problem, circuits, Allocator::kRelay).completion);
     });
     const double found = wire(problem, Allocator::kRelay).completion;

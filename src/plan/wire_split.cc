@@ -116,7 +116,7 @@ class Cover {
   std::vector<double> lack_in_;
 };
 
-struct Best {
+struct BestSplit {
   Matrix<int> circuits;
   double time = std::numeric_limits<double>::infinity();
 
@@ -131,7 +131,7 @@ struct Best {
 
 // Bisection over T between a bound and the best time so far. A cover for T may turn out faster or
 // slower than T; each is judged by its own split time.
-void search_covers(const WireProblem& problem, double low, Best& best) {
+void search_covers(const WireProblem& problem, double low, BestSplit& best) {
   double high = best.time;
   if (high == std::numeric_limits<double>::infinity()) {
     high = low > 0 ? 2 * low : 0;
@@ -188,7 +188,7 @@ Matrix<int> split_circuits(const WireProblem& problem, double good_enough) {
   for (std::size_t i = 0; i < local.demand.rows(); ++i) {
     local.demand(i, i) = 0;
   }
-  Best best;
+  BestSplit best;
   best.offer(local, algorithm1_circuits(local.demand, local.alpha, WhenBlocked::kSkip));
   if (best.time > good_enough) {
     search_covers(local, good_enough, best);

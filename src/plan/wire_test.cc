@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
+#include "plan/never.h"
 #include "plan/wire_greedy.h"
 #include "plan/wire_split.h"
 #include "plan/wire_test_support.h"
@@ -15,11 +15,9 @@
 namespace mixnet::plan {
 namespace {
 
-using testing::checked_completion;
-using testing::log_normal_demand;
-using testing::public_matrix;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using test_support::checked_completion;
+using test_support::log_normal_demand;
+using test_support::public_matrix;
 
 double ratio_of(const WireProblem& problem, Allocator allocator) {
   return reported_ratio(problem, wire(problem, allocator), allocator);
@@ -208,7 +206,7 @@ TEST(Wire, NothingToSend) {
 
 TEST(Wire, PairsWithoutAnyWayNeverComplete) {
   const Wiring wiring = wire(WireProblem{public_matrix(), 3, 0}, Allocator::kSplit);
-  EXPECT_EQ(wiring.completion, kInfinity);
+  EXPECT_EQ(wiring.completion, kNever);
   EXPECT_TRUE(std::isfinite(wiring.bound));
 }
 

@@ -12,7 +12,7 @@
 #include "plan/wire.h"
 
 // Inputs and independent evaluators for the tests of plan/wire.
-namespace mixnet::plan::testing {
+namespace mixnet::plan::test_support {
 
 // The routing matrix of the released MixNet simulator: tokens from source (row) to expert.
 inline DemandMatrix public_matrix() {
@@ -171,4 +171,4 @@ inline void every_wiring(std::size_t n, int alpha,
   descend(0);
 }
 
-}  // namespace mixnet::plan::testing
+}  // namespace mixnet::plan::test_support

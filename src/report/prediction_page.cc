@@ -1,19 +1,11 @@
 #include "report/prediction_page.h"
 
-#include "report/page.h"
-#include "report/web_assets.h"
+#include "report/data_page.h"
 
 namespace mixnet::report {
 namespace {
 
-constexpr const char* kHead =
-    R"(<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-)";
-
-constexpr const char* kBody =
+constexpr const char* kPredictionBody =
     R"(<main>
 <noscript><p class="empty">The charts need JavaScript; every figure is in prediction.json.</p>
 </noscript>
@@ -32,22 +24,13 @@ truth; 1 is best.</p>
 </main>
 )";
 
-constexpr const char* kScript =
-    R"(const data = JSON.parse(document.getElementById("data").textContent);
-document.getElementById("setting").textContent = `${data.iterations} iterations, ${data.layers} ` +
-  `layers, ${data.sources} sources, ${data.experts} experts; top-${data.top_k}, window ` +
-  `${data.window}, ${data.servers} servers with ${data.alpha} optical and ${data.eps} ` +
-  "electrical NICs.";
+constexpr const char* kPredictionScript =
+    R"(document.getElementById("setting").textContent = `${data.iterations} iterations, ` +
+  `${data.layers} layers, ${data.sources} sources, ${data.experts} experts; ` +
+  `top-${data.top_k}, window ${data.window}, ${data.servers} servers with ${data.alpha} ` +
+  `optical and ${data.eps} electrical NICs.`;
 const names = {top_k_accuracy: "top-k accuracy", load_error: "load error",
                all_to_all_ratio: "all-to-all ratio"};
-function chart(id, option) {
-  const box = document.getElementById(id);
-  box.style.height = "300px";
-  const drawn = echarts.init(box, null, {renderer: "svg"});
-  drawn.setOption({animation: false, tooltip: {trigger: "axis"}, legend: {top: 0},
-                   grid: {left: 60, right: 20, top: 40, bottom: 45}, ...option});
-  addEventListener("resize", () => drawn.resize());
-}
 chart("means", {
   xAxis: {type: "category", data: data.predictors.map(p => p.predictor)}, yAxis: {type: "value"},
   series: Object.keys(names).map(key => ({name: names[key], type: "bar",
@@ -66,16 +49,7 @@ for (const key of Object.keys(names)) {
 }  // namespace
 
 std::string prediction_html(const nlohmann::ordered_json& result, const std::string& title) {
-  std::string html = "<!doctype html>\n<html lang=\"en\">\n<head>\n";
-  html += kHead;
-  html += "<title>" + html_escaped(title) + "</title>\n<style>\n" + report_style();
-  html +=
-      "\n</style>\n</head>\n<body>\n<header><p class=\"product\">MixNet load prediction</p><h1>";
-  html += html_escaped(title) + "</h1></header>\n";
-  html += kBody;
-  html += "<script type=\"application/json\" id=\"data\">" + script_safe(result) + "</script>\n";
-  html += "<script>" + echarts_script() + "</script>\n<script>\n" + kScript;
-  return html + "</script>\n</body>\n</html>\n";
+  return data_page({"MixNet load prediction", title, kPredictionBody, kPredictionScript}, result);
 }
 
 }  // namespace mixnet::report

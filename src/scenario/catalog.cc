@@ -11,7 +11,7 @@
 namespace mixnet::scenario {
 namespace {
 
-constexpr int kMostCount = 1 << 24;
+constexpr int kMostCatalogCount = 1 << 24;
 
 std::vector<KeySpec> with_info(std::vector<KeySpec> keys) {
   keys.push_back({"name", "\"mixtral-8x7b\"", true});
@@ -34,23 +34,23 @@ ModelEntry read_model(TableReader& reader) {
   ModelEntry entry{read_info(reader), {}};
   MoeModel& m = entry.model;
   m.name = entry.info.name;
-  reader.read_int("hidden", m.hidden, 1, kMostCount);
-  reader.read_int("layers", m.layers, 1, kMostCount);
+  reader.read_int("hidden", m.hidden, 1, kMostCatalogCount);
+  reader.read_int("layers", m.layers, 1, kMostCatalogCount);
   reader.read_int("first_dense", m.first_dense, 0, m.layers);
-  reader.read_int("moe_every", m.moe_every, 1, kMostCount);
-  reader.read_int("dense_ffn", m.dense_ffn, 0, kMostCount);
-  reader.read_int("experts", m.experts, 1, kMostCount);
+  reader.read_int("moe_every", m.moe_every, 1, kMostCatalogCount);
+  reader.read_int("dense_ffn", m.dense_ffn, 0, kMostCatalogCount);
+  reader.read_int("experts", m.experts, 1, kMostCatalogCount);
   reader.read_int("top_k", m.top_k, 1, m.experts);
-  reader.read_int("expert_ffn", m.expert_ffn, 1, kMostCount);
-  reader.read_int("shared_experts", m.shared_experts, 0, kMostCount);
-  reader.read_int("shared_ffn", m.shared_ffn, 0, kMostCount);
+  reader.read_int("expert_ffn", m.expert_ffn, 1, kMostCatalogCount);
+  reader.read_int("shared_experts", m.shared_experts, 0, kMostCatalogCount);
+  reader.read_int("shared_ffn", m.shared_ffn, 0, kMostCatalogCount);
   m.dispatch_width = m.hidden;
-  reader.read_int("query_heads", m.query_heads, 1, kMostCount);
-  reader.read_int("kv_heads", m.kv_heads, 1, kMostCount);
-  reader.read_int("head_dim", m.head_dim, 1, kMostCount);
-  reader.read_int("q_lora_rank", m.q_lora_rank, 0, kMostCount);
-  reader.read_int("kv_lora_rank", m.kv_lora_rank, 0, kMostCount);
-  reader.read_int("vocab", m.vocab, 1, kMostCount);
+  reader.read_int("query_heads", m.query_heads, 1, kMostCatalogCount);
+  reader.read_int("kv_heads", m.kv_heads, 1, kMostCatalogCount);
+  reader.read_int("head_dim", m.head_dim, 1, kMostCatalogCount);
+  reader.read_int("q_lora_rank", m.q_lora_rank, 0, kMostCatalogCount);
+  reader.read_int("kv_lora_rank", m.kv_lora_rank, 0, kMostCatalogCount);
+  reader.read_int("vocab", m.vocab, 1, kMostCatalogCount);
   return entry;
 }
 
@@ -76,7 +76,7 @@ NicEntry read_nic(TableReader& reader) {
 OcsEntry read_ocs(TableReader& reader) {
   OcsEntry entry;
   entry.info = read_info(reader);
-  reader.read_int("ports", entry.ports, 1, kMostCount);
+  reader.read_int("ports", entry.ports, 1, kMostCatalogCount);
   reader.read_time("switch_min", entry.switch_min);
   reader.read_time("switch_max", entry.switch_max);
   return entry;
@@ -86,9 +86,9 @@ CalibrationEntry read_calibration(TableReader& reader) {
   CalibrationEntry entry;
   entry.info = read_info(reader);
   reader.read_text("model", entry.model);
-  reader.read_int("tp", entry.tp, 1, kMostCount);
-  reader.read_int("sequence_length", entry.sequence_length, 1, kMostCount);
-  reader.read_int("micro_batch_size", entry.times.micro_batch_size, 1, kMostCount);
+  reader.read_int("tp", entry.tp, 1, kMostCatalogCount);
+  reader.read_int("sequence_length", entry.sequence_length, 1, kMostCatalogCount);
+  reader.read_int("micro_batch_size", entry.times.micro_batch_size, 1, kMostCatalogCount);
   reader.read_time("attention", entry.times.attention);
   reader.read_time("gate", entry.times.gate);
   reader.read_time("expert", entry.times.expert);
@@ -101,7 +101,7 @@ CalibrationEntry read_calibration(TableReader& reader) {
 
 PriceRow read_price_row(TableReader& reader) {
   PriceRow row;
-  reader.read_int("gbps", row.gbps, 1, kMostCount);
+  reader.read_int("gbps", row.gbps, 1, kMostCatalogCount);
   reader.read_number("transceiver", row.transceiver, 0, 1e9);
   reader.read_number("nic", row.nic, 0, 1e9);
   reader.read_number("eps_port", row.eps_port, 0, 1e9);

@@ -8,7 +8,7 @@
 namespace mixnet::scenario {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(Catalog, EmbeddedFilesParse) {
   const Result<Catalog> catalog = parse_catalog(builtin_catalog_text());

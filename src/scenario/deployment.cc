@@ -13,16 +13,16 @@
 namespace mixnet::scenario {
 namespace {
 
-constexpr KeySpec kTopKeys[] = {
+constexpr KeySpec kDeploymentTopKeys[] = {
     {"model", "[model]", true}, {"cluster", "[cluster]", true}, {"serving", "[serving]", true},
     {"compute", "[compute]"},   {"precision", "[precision]"},   {"transport", "[transport]"},
     {"skew", "[skew]"},         {"measured", "[[measured]]"},
 };
-constexpr KeySpec kModelKeys[] = {
+constexpr KeySpec kServedModelKeys[] = {
     {"name", "\"deepseek-r1\""},
     {"config", "\"config.json\""},
 };
-constexpr KeySpec kClusterKeys[] = {
+constexpr KeySpec kServingClusterKeys[] = {
     {"gpu", "\"h20\"", true},       {"nic_rate", "\"400Gbps\"", true}, {"gpus_per_server", "8"},
     {"nics_per_server", "4", true}, {"cross_rail_slowdown", "1.0"},
 };
@@ -32,7 +32,7 @@ constexpr KeySpec kServingKeys[] = {
     {"phase", "\"decode\""},
     {"context", "4096"},
 };
-constexpr KeySpec kComputeKeys[] = {
+constexpr KeySpec kServingComputeKeys[] = {
     {"efficiency", "0.7"}, {"memory_efficiency", "0.9"}, {"nvlink_efficiency", "1.0"},
     {"sm_share", "0.15"},  {"launch", "\"2us\""},        {"other", "\"1ms\""},
 };
@@ -89,7 +89,7 @@ class DeploymentReader {
  private:
   // Every section is a table.
   void read_top() {
-    TableReader top(root_, "", kTopKeys, problems_);
+    TableReader top(root_, "", kDeploymentTopKeys, problems_);
     for (const char* name :
          {"model", "cluster", "serving", "compute", "precision", "transport", "skew"}) {
       top.read_table(name);
@@ -104,7 +104,7 @@ class DeploymentReader {
   }
 
   void read_model() {
-    TableReader reader(section("model"), "[model]", kModelKeys, problems_);
+    TableReader reader(section("model"), "[model]", kServedModelKeys, problems_);
     std::string name;
     std::string config;
     reader.read_text("name", name);
@@ -136,7 +136,7 @@ class DeploymentReader {
   }
 
   void read_cluster() {
-    TableReader reader(section("cluster"), "[cluster]", kClusterKeys, problems_);
+    TableReader reader(section("cluster"), "[cluster]", kServingClusterKeys, problems_);
     Deployment& d = deployment_;
     std::string gpu;
     reader.read_text("gpu", gpu);
@@ -209,7 +209,7 @@ class DeploymentReader {
   }
 
   void read_compute() {
-    TableReader reader(section("compute"), "[compute]", kComputeKeys, problems_);
+    TableReader reader(section("compute"), "[compute]", kServingComputeKeys, problems_);
     Deployment& d = deployment_;
     reader.read_number("efficiency", d.compute_efficiency, 0.001, 1);
     reader.read_number("memory_efficiency", d.memory_efficiency, 0.001, 1);
@@ -272,7 +272,7 @@ class DeploymentReader {
   }
 
   void read_measured() {
-    TableReader top(root_, "", kTopKeys, problems_);
+    TableReader top(root_, "", kDeploymentTopKeys, problems_);
     for (const toml::table* table : top.read_tables("measured")) {
       TableReader reader(*table, "[[measured]]", kMeasuredKeys, problems_);
       MeasuredLayer row;

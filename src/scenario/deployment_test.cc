@@ -162,7 +162,7 @@ TEST(Deployment, MeasuredTimesArePositiveAndOnceForEachBatch) {
 }
 
 TEST(Deployment, ModelsAreAlsoReadFromTheirConfiguration) {
-  const testing::TemporaryDirectory directory;
+  const test_support::TemporaryDirectory directory;
   std::filesystem::copy_file(MIXNET_SOURCE_DIR "/tests/data/hf/mixtral.json",
                              directory.file("config.json"));
   std::string text = replaced("name = \"deepseek-r1\"", "config = \"config.json\"");

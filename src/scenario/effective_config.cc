@@ -5,36 +5,36 @@
 namespace mixnet::scenario {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json model_json(const Scenario& scenario) {
+OrderedJson model_json(const Scenario& scenario) {
   const MoeModel& m = scenario.study.model;
-  Json json;
+  OrderedJson json;
   json["name"] = m.name;
   if (!scenario.model_config.empty()) {
     json["config"] = scenario.model_config;
   }
-  json.update(Json{{"hidden", m.hidden},
-                   {"layers", m.layers},
-                   {"first_dense", m.first_dense},
-                   {"moe_every", m.moe_every},
-                   {"dense_ffn", m.dense_ffn},
-                   {"experts", m.experts},
-                   {"top_k", m.top_k},
-                   {"expert_ffn", m.expert_ffn},
-                   {"shared_experts", m.shared_experts},
-                   {"shared_ffn", m.shared_ffn},
-                   {"dispatch_width", m.dispatch_width},
-                   {"query_heads", m.query_heads},
-                   {"kv_heads", m.kv_heads},
-                   {"head_dim", m.head_dim},
-                   {"q_lora_rank", m.q_lora_rank},
-                   {"kv_lora_rank", m.kv_lora_rank},
-                   {"vocab", m.vocab}});
+  json.update(OrderedJson{{"hidden", m.hidden},
+                          {"layers", m.layers},
+                          {"first_dense", m.first_dense},
+                          {"moe_every", m.moe_every},
+                          {"dense_ffn", m.dense_ffn},
+                          {"experts", m.experts},
+                          {"top_k", m.top_k},
+                          {"expert_ffn", m.expert_ffn},
+                          {"shared_experts", m.shared_experts},
+                          {"shared_ffn", m.shared_ffn},
+                          {"dispatch_width", m.dispatch_width},
+                          {"query_heads", m.query_heads},
+                          {"kv_heads", m.kv_heads},
+                          {"head_dim", m.head_dim},
+                          {"q_lora_rank", m.q_lora_rank},
+                          {"kv_lora_rank", m.kv_lora_rank},
+                          {"vocab", m.vocab}});
   return json;
 }
 
-Json parallelism_json(const Parallelism& p) {
+OrderedJson parallelism_json(const Parallelism& p) {
   return {{"tp", p.tp},
           {"pp", p.pp},
           {"dp", p.dp},
@@ -44,13 +44,13 @@ Json parallelism_json(const Parallelism& p) {
           {"sequence_length", p.sequence_length}};
 }
 
-Json cluster_json(const Cluster& c) {
-  Json json = {{"servers", c.servers},
-               {"gpus_per_server", c.gpus_per_server},
-               {"nics_per_server", c.nics_per_server},
-               {"numa_nodes", c.numa_nodes},
-               {"nic_rate_bps", c.nic_rate.bps()},
-               {"nic", c.nic}};
+OrderedJson cluster_json(const Cluster& c) {
+  OrderedJson json = {{"servers", c.servers},
+                      {"gpus_per_server", c.gpus_per_server},
+                      {"nics_per_server", c.nics_per_server},
+                      {"numa_nodes", c.numa_nodes},
+                      {"nic_rate_bps", c.nic_rate.bps()},
+                      {"nic", c.nic}};
   json["gpu"] = {{"name", c.gpu.name},
                  {"bf16_tflops", c.gpu.bf16_tflops},
                  {"fp8_tflops", c.gpu.fp8_tflops},
@@ -59,7 +59,7 @@ Json cluster_json(const Cluster& c) {
   return json;
 }
 
-Json network_json(const NetworkSettings& n) {
+OrderedJson network_json(const NetworkSettings& n) {
   return {{"packet_payload_bytes", n.packet_payload.count()},
           {"packet_header_bytes", n.packet_header.count()},
           {"headers", n.headers},
@@ -68,16 +68,16 @@ Json network_json(const NetworkSettings& n) {
           {"nics", n.nics == NicUse::kPooled ? "pooled" : "pinned"}};
 }
 
-Json compute_json(const ComputeSettings& c) {
-  Json json = {{"efficiency", c.efficiency},
-               {"backward_factor", c.backward_factor},
-               {"bytes_per_element", c.bytes_per_element},
-               {"gradient_bytes", c.gradient_bytes}};
+OrderedJson compute_json(const ComputeSettings& c) {
+  OrderedJson json = {{"efficiency", c.efficiency},
+                      {"backward_factor", c.backward_factor},
+                      {"bytes_per_element", c.bytes_per_element},
+                      {"gradient_bytes", c.gradient_bytes}};
   const LayerTimes& t = c.measured;
   const std::pair<const char*, std::optional<SimTime>> times[] = {
       {"attention_s", t.attention}, {"gate_s", t.gate},         {"expert_s", t.expert},
       {"add_norm_s", t.add_norm},   {"dispatch_s", t.dispatch}, {"combine_s", t.combine}};
-  Json measured = Json::object();
+  OrderedJson measured = OrderedJson::object();
   for (const auto& [key, time] : times) {
     if (time.has_value()) {
       measured[key] = time->seconds();
@@ -91,35 +91,35 @@ Json compute_json(const ComputeSettings& c) {
   return json;
 }
 
-Json routing_json(const Scenario& scenario) {
+OrderedJson routing_json(const Scenario& scenario) {
   const RoutingInput& input = scenario.routing;
   const RoutingUse& use = scenario.study.routing;
-  Json json = Json::object();
+  OrderedJson json = OrderedJson::object();
   if (!input.trace.empty()) {
     json["trace"] = input.written;
   } else if (!input.matrix.empty()) {
     json["matrix"] = input.written;
   } else {
     const GeneratorOptions& g = input.generator;
-    json.update(Json{{"generator", load_shape_name(g.shape)},
-                     {"skew", g.skew},
-                     {"drift", g.drift},
-                     {"hot_experts", g.hot_experts},
-                     {"hot_share", g.hot_share},
-                     {"seed", g.seed},
-                     {"sources", g.sources}});
+    json.update(OrderedJson{{"generator", load_shape_name(g.shape)},
+                            {"skew", g.skew},
+                            {"drift", g.drift},
+                            {"hot_experts", g.hot_experts},
+                            {"hot_share", g.hot_share},
+                            {"seed", g.seed},
+                            {"sources", g.sources}});
   }
-  json.update(Json{{"first_iteration", use.first_iteration},
-                   {"per_micro_batch", use.per_micro_batch},
-                   {"repeat_layers", use.repeat_layers},
-                   {"counts", use.counts_are_weights ? "weights" : "exact"}});
+  json.update(OrderedJson{{"first_iteration", use.first_iteration},
+                          {"per_micro_batch", use.per_micro_batch},
+                          {"repeat_layers", use.repeat_layers},
+                          {"counts", use.counts_are_weights ? "weights" : "exact"}});
   return json;
 }
 
 SimTime p99_of(const Delay& delay) { return later_of(delay.mean, delay.p99); }
 
-Json fabric_json(const FabricSpec& fabric) {
-  Json json = {{"name", fabric.name}, {"kind", fabric_kind_name(fabric.kind)}};
+OrderedJson fabric_json(const FabricSpec& fabric) {
+  OrderedJson json = {{"name", fabric.name}, {"kind", fabric_kind_name(fabric.kind)}};
   json["switch_radix"] = fabric.switch_radix;
   json["placement"] = expert_placement_name(fabric.placement);
   if (fabric.placement_every > 0) {
@@ -130,34 +130,34 @@ Json fabric_json(const FabricSpec& fabric) {
   }
   if (fabric.kind == FabricKind::kMixnet) {
     const MixnetSettings& m = fabric.mixnet;
-    json.update(Json{{"alpha", m.alpha},
-                     {"switch_time_s", m.switch_time.mean.seconds()},
-                     {"switch_time_p99_s", p99_of(m.switch_time).seconds()},
-                     {"relink_time_s", m.relink_time.mean.seconds()},
-                     {"relink_time_p99_s", p99_of(m.relink_time).seconds()},
-                     {"ocs_ports", m.ocs_ports},
-                     {"allocator", allocator_name(m.allocator)},
-                     {"cadence", cadence_name(m.cadence)},
-                     {"every", m.every},
-                     {"scope", change_scope_name(m.scope)},
-                     {"darkness", darkness_name(m.darkness)},
-                     {"control_delay_s", m.control_delay.seconds()},
-                     {"dispatch", dispatch_mode_name(m.dispatch)},
-                     {"predictor", predictor_name(m.predictor)}});
+    json.update(OrderedJson{{"alpha", m.alpha},
+                            {"switch_time_s", m.switch_time.mean.seconds()},
+                            {"switch_time_p99_s", p99_of(m.switch_time).seconds()},
+                            {"relink_time_s", m.relink_time.mean.seconds()},
+                            {"relink_time_p99_s", p99_of(m.relink_time).seconds()},
+                            {"ocs_ports", m.ocs_ports},
+                            {"allocator", allocator_name(m.allocator)},
+                            {"cadence", cadence_name(m.cadence)},
+                            {"every", m.every},
+                            {"scope", change_scope_name(m.scope)},
+                            {"darkness", darkness_name(m.darkness)},
+                            {"control_delay_s", m.control_delay.seconds()},
+                            {"dispatch", dispatch_mode_name(m.dispatch)},
+                            {"predictor", predictor_name(m.predictor)}});
   }
   return json;
 }
 
-Json prices_json(const PriceList& prices) {
-  Json json = {{"source", prices.source}, {"rows", Json::array()}};
+OrderedJson prices_json(const PriceList& prices) {
+  OrderedJson json = {{"source", prices.source}, {"rows", OrderedJson::array()}};
   for (const PriceRow& row : prices.rows) {
-    json["rows"].push_back(Json{{"gbps", row.gbps},
-                                {"transceiver_usd", row.transceiver},
-                                {"nic_usd", row.nic},
-                                {"eps_port_usd", row.eps_port},
-                                {"ocs_port_usd", row.ocs_port},
-                                {"patch_panel_port_usd", row.patch_panel_port},
-                                {"fiber_usd", row.fiber}});
+    json["rows"].push_back(OrderedJson{{"gbps", row.gbps},
+                                       {"transceiver_usd", row.transceiver},
+                                       {"nic_usd", row.nic},
+                                       {"eps_port_usd", row.eps_port},
+                                       {"ocs_port_usd", row.ocs_port},
+                                       {"patch_panel_port_usd", row.patch_panel_port},
+                                       {"fiber_usd", row.fiber}});
   }
   return json;
 }
@@ -166,7 +166,7 @@ Json prices_json(const PriceList& prices) {
 
 nlohmann::ordered_json effective_config(const Scenario& scenario) {
   const Study& study = scenario.study;
-  Json json;
+  OrderedJson json;
   json["seed"] = scenario.seed;
   json["model"] = model_json(scenario);
   json["parallelism"] = parallelism_json(study.parallelism);
@@ -176,14 +176,14 @@ nlohmann::ordered_json effective_config(const Scenario& scenario) {
   json["run"] = {{"iterations", study.run.iterations}};
   json["routing"] = routing_json(scenario);
   if (!study.failures.empty()) {
-    json["failures"] = Json::array();
+    json["failures"] = OrderedJson::array();
     for (const Failure& failure : study.failures) {
       json["failures"].push_back({{"kind", failure_kind_name(failure.kind)},
                                   {"server", failure.server},
                                   {"side", failure_side_name(failure.side)}});
     }
   }
-  json["fabrics"] = Json::array();
+  json["fabrics"] = OrderedJson::array();
   for (const FabricSpec& fabric : study.fabrics) {
     json["fabrics"].push_back(fabric_json(fabric));
   }

@@ -17,8 +17,8 @@
 namespace mixnet::scenario {
 namespace {
 
-using ::mixnet::testing::read_all;
-using ::mixnet::testing::TemporaryDirectory;
+using ::mixnet::test_support::read_all;
+using ::mixnet::test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

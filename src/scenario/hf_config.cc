@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMostCount = 1 << 24;
+constexpr int64_t kMostModelCount = 1 << 24;
 
 // Counts by the first of several key names that is there; the first problem sticks.
 class ConfigReader {
@@ -41,9 +41,9 @@ class ConfigReader {
       if (value == nullptr) {
         continue;
       }
-      const bool fits = value->is_number_unsigned() && value->get<uint64_t>() <= kMostCount;
+      const bool fits = value->is_number_unsigned() && value->get<uint64_t>() <= kMostModelCount;
       if (!fits) {
-        problem(fmt::format("`{}` must be a count of at most {}, found {}", key, kMostCount,
+        problem(fmt::format("`{}` must be a count of at most {}, found {}", key, kMostModelCount,
                             value->dump()));
         return std::nullopt;
       }

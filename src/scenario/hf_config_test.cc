@@ -8,7 +8,7 @@
 namespace mixnet::scenario {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 MoeModel read(const std::string& name) {
   const Result<MoeModel> model =

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostPerHost = 1024;
 
-constexpr KeySpec kTopKeys[] = {{"host", "[host]", true}};
+constexpr KeySpec kHostTopKeys[] = {{"host", "[host]", true}};
 constexpr KeySpec kHostKeys[] = {
     {"gpus", "8", true},
     {"nics", "4", true},
@@ -76,7 +76,7 @@ Result<HostShape> parse_host_shape(std::string_view text, const std::string& nam
     return parsed.error();
   }
   Problems problems(name);
-  TableReader top(*parsed, "", kTopKeys, problems);
+  TableReader top(*parsed, "", kHostTopKeys, problems);
   const toml::table* table = top.read_table("host");
   if (table == nullptr) {
     return problems.first();

@@ -12,7 +12,7 @@
 namespace mixnet::scenario {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Two MoE blocks, four experts, two expert-parallel ranks, eight assignments per source and step.
 Scenario small_job() {
@@ -27,12 +27,12 @@ Scenario small_job() {
   return s;
 }
 
-class LoadRouting : public testing::Test {
+class LoadRouting : public ::testing::Test {
  protected:
   void SetUp() override {
-    stem_ = (std::filesystem::path(testing::TempDir()) /
+    stem_ = (std::filesystem::path(::testing::TempDir()) /
              (std::string("mixnet-routing-") +
-              testing::UnitTest::GetInstance()->current_test_info()->name()))
+              ::testing::UnitTest::GetInstance()->current_test_info()->name()))
                 .string();
   }
   void TearDown() override {

@@ -22,7 +22,10 @@ TEST(MatrixFile, AllSpellingsGiveTheSameMatrix) {
   expected(1, 0) = 200;
   for (const char* text :
        {"0 1.5\n200 0\n", "0,1.5\n2e2,0", "# bytes\n\n 0 , 1.50\r\n\t200\t-0 \r\n",
-        "[[0,1.5],[200,0]]", "[[0, 1.5],\n # second\n [200, 0]]\n", "[[0 1.5] [200 0]],"}) {
+        "[[0,1.5],[200,0]]", "[[0, 1.5],\n # second\n [200, 0]]\n", "[[0 1.5] [200 0]],",
+        "0 1.5 # first\n200 0#second\n", "[[0,1.5], # first\n[200,0]]",
+        "\xEF\xBB\xBF"
+        "0 1.5\n200 0"}) {
     const Result<DemandMatrix> matrix = parse_matrix(text, "m");
     ASSERT_TRUE(matrix) << text << ": " << matrix.error().text();
     EXPECT_EQ(*matrix, expected) << text;
@@ -74,7 +77,7 @@ TEST(MatrixFile, RefusesMoreRowsThanTheLimit) {
 }
 
 TEST(MatrixFile, ReadsFilesAndNamesThem) {
-  const mixnet::testing::TemporaryDirectory directory;
+  const mixnet::test_support::TemporaryDirectory directory;
   EXPECT_TRUE(read_matrix(directory.write("m.txt", "5")));
   EXPECT_THAT(read_matrix(directory.write("bad.txt", "5\nx")).error().text(),
               HasSubstr("bad.txt:2: "));

@@ -117,7 +117,7 @@ TEST(Prices, ARateWithoutPricesIsRefusedWithTheKnownOnes) {
   const Result<FabricCost> cost =
       fabric_cost(FabricSpec(), cluster_of(128, 8, 300), builtin_catalog().prices);
   ASSERT_FALSE(cost.ok());
-  EXPECT_THAT(cost.error().message, testing::HasSubstr("`400Gbps`"));
+  EXPECT_THAT(cost.error().message, ::testing::HasSubstr("`400Gbps`"));
 }
 
 }  // namespace

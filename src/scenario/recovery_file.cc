@@ -11,13 +11,15 @@
 namespace mixnet::scenario {
 namespace {
 
-constexpr int64_t kMostGpus = 1 << 16;
+constexpr int64_t kMostRecoveryGpus = 1 << 16;
 constexpr int64_t kMostLayers = 4096;
 constexpr int64_t kMostExperts = 1 << 16;
 // A map beyond this is a typing error and would fill the memory.
 constexpr int64_t kMostCells = int64_t{1} << 26;
+constexpr SimTime kMostPart = SimTime::from_ms(60'000);
+constexpr double kMostReload_s = 1e6;  // of everything over one link; a time holds 9e6 s
 
-constexpr KeySpec kTopKeys[] = {
+constexpr KeySpec kRecoveryTopKeys[] = {
     {"deployment", "[deployment]", true},
     {"cache", "[cache]", true},
     {"costs", "[costs]", true},
@@ -117,8 +119,8 @@ void check_experts(TableReader& reader, const ExpertMap& map) {
 void read_deployment(TableReader reader, const std::string& folder, RecoveryProblem& problem) {
   ExpertMap& map = problem.map;
   reader.read_int("experts", map.experts, 1, kMostExperts);
-  reader.read_int("gpus", map.gpus, 1, kMostGpus);
-  reader.read_int("gpus_per_host", map.gpus_per_host, 1, kMostGpus);
+  reader.read_int("gpus", map.gpus, 1, kMostRecoveryGpus);
+  reader.read_int("gpus_per_host", map.gpus_per_host, 1, kMostRecoveryGpus);
   reader.read_int("spare_slots", problem.spare_slots, 0, 1 << 16);
   if (map.experts < 1 || map.gpus < 1) {
     return;  // reported
@@ -138,7 +140,7 @@ void read_cache(TableReader reader, RecoveryProblem& problem) {
                                    {"own", ExpertCache::kOwn},
                                    {"ring", ExpertCache::kRing},
                                    {"all", ExpertCache::kAll}});
-  reader.read_int("copies", problem.cache_copies, 1, kMostGpus);
+  reader.read_int("copies", problem.cache_copies, 1, kMostRecoveryGpus);
   if (reader.has("copies") && problem.cache != ExpertCache::kRing) {
     reader.problem("copies", "`copies` is for `kind = \"ring\"`");
   }
@@ -149,7 +151,29 @@ void read_cache(TableReader reader, RecoveryProblem& problem) {
   reader.read_bool("on_disk", problem.costs.on_disk);
 }
 
-void read_costs(TableReader reader, RecoveryCosts& costs) {
+void read_part(TableReader& reader, const char* key, SimTime& time) {
+  reader.read_time(key, time);
+  if (time > kMostPart) {
+    reader.problem(key, fmt::format("`{}` is at most 60 s", key));
+  }
+}
+
+// All experts of all layers one after another over any way still take a time.
+void check_transfers(TableReader& reader, const RecoveryCosts& costs, const ExpertMap& map) {
+  const double bits = 8 * static_cast<double>(costs.expert.count()) * map.experts *
+                      static_cast<double>(map.layers.size());
+  for (const auto& [key, rate] :
+       {std::pair("host_to_gpu", costs.host_to_gpu), std::pair("network", costs.network),
+        std::pair("disk", costs.disk)}) {
+    if (rate.bps() > 0 && bits / static_cast<double>(rate.bps()) > kMostReload_s) {
+      reader.problem(key, fmt::format("all experts take more than {} s at this rate: give a higher "
+                                      "`{}` or a smaller `expert`",
+                                      kMostReload_s, key));
+    }
+  }
+}
+
+void read_costs(TableReader reader, const ExpertMap& map, RecoveryCosts& costs) {
   reader.read_bytes("expert", costs.expert);
   if (reader.has("expert") && costs.expert.count() < 1) {
     reader.problem("expert", "`expert` must be at least 1B");
@@ -160,9 +184,10 @@ void read_costs(TableReader reader, RecoveryCosts& costs) {
   if (costs.on_disk && !reader.has("disk")) {
     reader.problem("disk", "add `disk = \"6GB/s\"`, or `on_disk = false` in [cache]");
   }
-  reader.read_time("detection", costs.detection);
-  reader.read_time("setup", costs.setup);
-  reader.read_time("layer_time", costs.layer);
+  read_part(reader, "detection", costs.detection);
+  read_part(reader, "setup", costs.setup);
+  read_part(reader, "layer_time", costs.layer);
+  check_transfers(reader, costs, map);
 }
 
 }  // namespace
@@ -173,7 +198,7 @@ Result<RecoveryProblem> parse_recovery_file(std::string_view text, const std::st
     return root.error();
   }
   Problems problems(path);
-  TableReader top(*root, "", kTopKeys, problems);
+  TableReader top(*root, "", kRecoveryTopKeys, problems);
   RecoveryProblem problem;
   const toml::table* const deployment = top.read_table("deployment");
   const toml::table* const cache = top.read_table("cache");
@@ -184,7 +209,7 @@ Result<RecoveryProblem> parse_recovery_file(std::string_view text, const std::st
                     problem);
     if (problems.none()) {
       read_cache(TableReader(*cache, "[cache]", kCacheKeys, problems), problem);
-      read_costs(TableReader(*costs, "[costs]", kCostsKeys, problems), problem.costs);
+      read_costs(TableReader(*costs, "[costs]", kCostsKeys, problems), problem.map, problem.costs);
     }
   }
   if (!problems.none()) {

@@ -20,7 +20,7 @@ const char* const kFile =
     "[costs]\nexpert = \"1MB\"\nhost_to_gpu = \"50GB/s\"\nnetwork = \"400Gbps\"\n"
     "disk = \"6GB/s\"\ndetection = \"1ms\"\nsetup = \"2ms\"\nlayer_time = \"3ms\"\n";
 
-std::string replaced(const std::string& from, const std::string& to) {
+std::string replaced_in(const std::string& from, const std::string& to) {
   std::string text = kFile;
   const std::size_t place = text.find(from);
   EXPECT_NE(place, std::string::npos) << from;
@@ -40,10 +40,10 @@ TEST(RecoveryFile, ReadsAllKeys) {
 }
 
 TEST(RecoveryFile, TakesAPlacementBesideIt) {
-  const testing::TemporaryDirectory folder;
+  const test_support::TemporaryDirectory folder;
   folder.write("map.json", R"({"layers": [{"phy2log": [0, 1, 2, -1, 3, 0], "logcnt": [2]}]})");
-  const std::string path =
-      folder.write("d.toml", replaced("layers = 2\nslots_per_gpu = 3", "placement = \"map.json\""));
+  const std::string path = folder.write(
+      "d.toml", replaced_in("layers = 2\nslots_per_gpu = 3", "placement = \"map.json\""));
   const Result<RecoveryProblem> read = read_recovery_file(path);
   ASSERT_TRUE(read.ok()) << read.error().text();
   EXPECT_THAT(read->map.layers, ElementsAre(ElementsAre(0, 1, 2, -1, 3, 0)));
@@ -76,7 +76,7 @@ TEST(RecoveryFile, WrongValuesHaveLineAndRemedy) {
            Case{"\"50GB/s\"", "\"50GB\"", "d.toml:12", "host_to_gpu"},
            Case{"[costs]", "[cost]", "d.toml:10", "costs"},
        }) {
-    const Result<RecoveryProblem> read = parse_recovery_file(replaced(c.from, c.to), "d.toml");
+    const Result<RecoveryProblem> read = parse_recovery_file(replaced_in(c.from, c.to), "d.toml");
     ASSERT_FALSE(read.ok()) << c.to;
     EXPECT_THAT(read.error().text(), HasSubstr(c.line)) << c.to;
     EXPECT_THAT(read.error().text(), HasSubstr(c.message)) << c.to;

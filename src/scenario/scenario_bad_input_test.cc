@@ -10,7 +10,7 @@
 namespace mixnet::scenario {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Line numbers below count from the first line of this text.
 const char* const kGood = R"(seed = 1
@@ -47,12 +47,12 @@ name = "fat-tree"
 name = "mixnet"
 )";
 
-class ScenarioBadInput : public testing::Test {
+class ScenarioBadInput : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ =
-        std::filesystem::path(testing::TempDir()) /
-        (std::string("mixnet-") + testing::UnitTest::GetInstance()->current_test_info()->name());
+        std::filesystem::path(::testing::TempDir()) /
+        (std::string("mixnet-") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }

@@ -66,9 +66,9 @@ TEST(Scenario, EveryExampleIsRead) {
       EXPECT_GT(cost->total_usd(), 0);
     }
     if (s.study.run.iterations == 1 && s.study.failures.empty()) {
-      EXPECT_THAT(names, testing::UnorderedElementsAre("fat-tree", "fat-tree-oversubscribed",
-                                                       "rail-optimized", "topoopt", "mixnet",
-                                                       "mixnet-never", "mixnet-relink"));
+      EXPECT_THAT(names, ::testing::UnorderedElementsAre("fat-tree", "fat-tree-oversubscribed",
+                                                         "rail-optimized", "topoopt", "mixnet",
+                                                         "mixnet-never", "mixnet-relink"));
     }
     EXPECT_GE(s.study.parallelism.micro_batches, s.study.parallelism.pp);
   }

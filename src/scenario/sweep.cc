@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr KeySpec kTopKeys[] = {
+constexpr KeySpec kSweepTopKeys[] = {
     {"scenario", "\"../mixtral-8x22b-1024gpu.toml\"", true},
     {"axis", "[[axis]]", true},
     {"label", "\"Optical degree\""},
@@ -305,7 +305,7 @@ Result<Sweep> read_sweep(const std::string& path) {
                     "adds [[axis]] tables; examples/sweeps/ has some");
   }
   Problems problems(path);
-  TableReader top(*root, "", kTopKeys, problems);
+  TableReader top(*root, "", kSweepTopKeys, problems);
   Sweep sweep;
   sweep.file = path;
   sweep.label = std::filesystem::path(path).stem().string();

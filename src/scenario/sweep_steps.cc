@@ -16,26 +16,26 @@ using nlohmann::ordered_json;
 
 enum class Kind { kWhole, kDecimal, kTime, kRate, kBytes, kOther };
 
-struct Quantity {
+struct StepQuantity {
   Kind kind = Kind::kOther;
   double value = 0;  // whole numbers and decimals as they are; ps, bit/s, bytes
 };
 
-struct Unit {
+struct StepUnit {
   const char* name;
   int64_t size;  // in the base unit
 };
-constexpr Unit kTimes[] = {
+constexpr StepUnit kTimes[] = {
     {"s", 1'000'000'000'000}, {"ms", 1'000'000'000}, {"us", 1'000'000}, {"ns", 1'000}, {"ps", 1}};
-constexpr Unit kRates[] = {{"Tbps", 1'000'000'000'000},
-                           {"Gbps", 1'000'000'000},
-                           {"Mbps", 1'000'000},
-                           {"Kbps", 1'000},
-                           {"bps", 1}};
-constexpr Unit kSizes[] = {
+constexpr StepUnit kRates[] = {{"Tbps", 1'000'000'000'000},
+                               {"Gbps", 1'000'000'000},
+                               {"Mbps", 1'000'000},
+                               {"Kbps", 1'000},
+                               {"bps", 1}};
+constexpr StepUnit kSizes[] = {
     {"TB", 1'000'000'000'000}, {"GB", 1'000'000'000}, {"MB", 1'000'000}, {"KB", 1'000}, {"B", 1}};
 
-Quantity quantity_of(const ordered_json& value) {
+StepQuantity quantity_of(const ordered_json& value) {
   if (value.is_number_integer()) {
     return {Kind::kWhole, value.get<double>()};
   }
@@ -59,8 +59,8 @@ Quantity quantity_of(const ordered_json& value) {
 }
 
 // In the largest unit that is not larger, with as many decimals as it takes: "2.5ms".
-std::string exact_text(int64_t count, std::span<const Unit> units) {
-  for (const Unit& unit : units) {
+std::string exact_text(int64_t count, std::span<const StepUnit> units) {
+  for (const StepUnit& unit : units) {
     if (count >= unit.size) {
       std::string text = std::to_string(count / unit.size);
       int64_t rest = count % unit.size;
@@ -95,7 +95,7 @@ ordered_json value_of(Kind kind, double value) {
 }  // namespace
 
 std::optional<double> sweep_magnitude(const ordered_json& value) {
-  const Quantity quantity = quantity_of(value);
+  const StepQuantity quantity = quantity_of(value);
   switch (quantity.kind) {
     case Kind::kOther:
       return std::nullopt;
@@ -108,8 +108,8 @@ std::optional<double> sweep_magnitude(const ordered_json& value) {
 
 Result<std::vector<SweepValue>> sweep_range(const SweepRange& range) {
   CHECK(range.steps >= 2, "a range has two ends");
-  Quantity from = quantity_of(range.from);
-  Quantity to = quantity_of(range.to);
+  StepQuantity from = quantity_of(range.from);
+  StepQuantity to = quantity_of(range.to);
   const auto number = [](Kind kind) { return kind == Kind::kWhole || kind == Kind::kDecimal; };
   if (from.kind != to.kind && number(from.kind) && number(to.kind)) {
     from.kind = to.kind = Kind::kDecimal;

@@ -12,7 +12,7 @@
 namespace mixnet::scenario {
 namespace {
 
-using mixnet::testing::TemporaryDirectory;
+using mixnet::test_support::TemporaryDirectory;
 using nlohmann::ordered_json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;

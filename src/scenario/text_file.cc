@@ -40,6 +40,10 @@ Result<std::string> read_text_file(const std::string& path) {
   if (std::ferror(file.get()) != 0) {
     return error_at(path, fmt::format("cannot read the file: {}", std::strerror(errno)));
   }
+  // Spreadsheets and some editors put a byte order mark before the text.
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    text.erase(0, 3);
+  }
   return text;
 }
 

@@ -78,8 +78,8 @@ Result<std::vector<TextMatrix>> parse_rows(std::string_view text, const std::str
   std::vector<TextMatrix> matrices(1);
   Status status;
   for_each_line(text, [&](std::string_view content, int line) {
-    content = trimmed(content);
-    if (content.empty() || content.front() == '#') {
+    content = trimmed(content.substr(0, content.find('#')));
+    if (content.empty()) {
       return true;
     }
     const Result<std::vector<TextCell>> row = split(content, line, name);
@@ -150,19 +150,17 @@ class BracketReader {
     return Status();
   }
 
-  // Skips white space and comment lines. False at the end of the text.
+  // Skips white space and comments. False at the end of the text.
   bool skip_to_token() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
       if (c == '\n') {
         ++line_;
-        line_start_ = true;
-      } else if (c == '#' && line_start_) {
+      } else if (c == '#') {
         const std::size_t end = text_.find('\n', at_);
         at_ = end == std::string_view::npos ? text_.size() : end;
         continue;
       } else if (!is_blank(c)) {
-        line_start_ = false;
         return true;
       }
       ++at_;
@@ -191,7 +189,6 @@ class BracketReader {
   const std::string& name_;  // outlives the reader
   std::size_t at_ = 0;
   int line_ = 1;
-  bool line_start_ = true;  // only blanks so far on this line
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ using ::testing::StartsWith;
 
 constexpr TokenLimits kLimits{4, 16};
 
-std::string error_of(const std::string& text) {
+std::string token_error_of(const std::string& text) {
   const Result<RoutedTokens> tokens = parse_tokens(text, "t.csv", kLimits);
   return tokens.ok() ? "no error" : tokens.error().text();
 }
@@ -27,16 +27,16 @@ TEST(TokenFile, RanksAndExpertsOfEveryLine) {
 }
 
 TEST(TokenFile, ErrorsNameTheLineAndTheRange) {
-  EXPECT_THAT(error_of("0 1\n4 1\n"), AllOf(StartsWith("t.csv:2"), HasSubstr("0 to 3")));
-  EXPECT_THAT(error_of("0 1\n1 16\n"), AllOf(StartsWith("t.csv:2"), HasSubstr("-1 to 15")));
-  EXPECT_THAT(error_of("0 -2\n"), StartsWith("t.csv:1"));
-  EXPECT_THAT(error_of("0 1.5\n"), StartsWith("t.csv:1"));
-  EXPECT_THAT(error_of("0 one\n"), HasSubstr("one"));
-  EXPECT_THAT(error_of("0 99999999999999\n"), StartsWith("t.csv:1"));
-  EXPECT_THAT(error_of("0 1 2\n0 1\n"), StartsWith("t.csv:2"));
-  EXPECT_THAT(error_of("0\n"), HasSubstr("its rank, then"));
-  EXPECT_THAT(error_of("[[0,1]] [[0,1]]"), HasSubstr("one line"));
-  EXPECT_THAT(error_of(""), StartsWith("t.csv"));
+  EXPECT_THAT(token_error_of("0 1\n4 1\n"), AllOf(StartsWith("t.csv:2"), HasSubstr("0 to 3")));
+  EXPECT_THAT(token_error_of("0 1\n1 16\n"), AllOf(StartsWith("t.csv:2"), HasSubstr("-1 to 15")));
+  EXPECT_THAT(token_error_of("0 -2\n"), StartsWith("t.csv:1"));
+  EXPECT_THAT(token_error_of("0 1.5\n"), StartsWith("t.csv:1"));
+  EXPECT_THAT(token_error_of("0 one\n"), HasSubstr("one"));
+  EXPECT_THAT(token_error_of("0 99999999999999\n"), StartsWith("t.csv:1"));
+  EXPECT_THAT(token_error_of("0 1 2\n0 1\n"), StartsWith("t.csv:2"));
+  EXPECT_THAT(token_error_of("0\n"), HasSubstr("its rank, then"));
+  EXPECT_THAT(token_error_of("[[0,1]] [[0,1]]"), HasSubstr("one line"));
+  EXPECT_THAT(token_error_of(""), StartsWith("t.csv"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace mixnet::scenario {
 namespace {
 
-using ::mixnet::testing::TemporaryDirectory;
+using ::mixnet::test_support::TemporaryDirectory;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -16,8 +16,8 @@
 namespace mixnet::scenario {
 namespace {
 
-using ::mixnet::testing::read_all;
-using ::mixnet::testing::TemporaryDirectory;
+using ::mixnet::test_support::read_all;
+using ::mixnet::test_support::TemporaryDirectory;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;

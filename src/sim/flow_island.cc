@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/index.h"
 
 namespace mixnet::sim {
 namespace {
@@ -15,8 +16,6 @@ constexpr double kSameRate = 1e-11;
 // the rounding error of long times.
 constexpr double kTimeSlackPs = 1e-3;
 constexpr double kTimeSlack = 2e-14;
-
-std::size_t at(int32_t index) { return static_cast<std::size_t>(index); }
 
 int64_t deadline(double remaining, double ps_per_byte, int64_t now_ps) {
   const double needed = remaining * ps_per_byte;

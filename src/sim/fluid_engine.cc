@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/index.h"
 
 namespace mixnet::sim {
 namespace {
@@ -12,8 +13,6 @@ namespace {
 // An island is rebuilt without its completed flows when fewer than half are left, which also finds
 // the parts that no longer meet. Small ones are not worth it.
 constexpr std::size_t kRebuildFlows = 64;
-
-std::size_t at(int32_t index) { return static_cast<std::size_t>(index); }
 
 uint64_t mix(uint64_t h, uint64_t value) {
   h = (h ^ value) * 0x9e3779b97f4a7c15ULL;

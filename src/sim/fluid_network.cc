@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/index.h"
 #include "sim/event_heap.h"
 #include "sim/flow_templates.h"
 #include "sim/fluid_engine.h"
@@ -12,8 +13,6 @@ namespace mixnet::sim {
 namespace {
 
 constexpr double kBitPicosecondsPerByteSecond = 8e12;
-
-std::size_t at(int32_t index) { return static_cast<std::size_t>(index); }
 
 double bytes_per_ps(BitRate rate) {
   CHECK(rate.bps() >= 0, "a capacity is not negative");

@@ -179,7 +179,7 @@ TEST(Iteration, ExpertGroupInsideOneServerUsesNoNetwork) {
 }
 
 // Re-wiring whose exact cost is known: one stage, one micro-batch per pass.
-class Switching : public testing::Test {
+class Switching : public ::testing::Test {
  protected:
   Switching() {
     study_.parallelism.micro_batches = 2;

@@ -28,7 +28,7 @@ void expect_accounted(const FabricResult& r) {
   }
 }
 
-class ManyIterations : public testing::Test {
+class ManyIterations : public ::testing::Test {
  protected:
   ManyIterations() {
     study_.routing.repeat_layers = true;

@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/index.h"
 
 namespace mixnet::sim {
 namespace {
-
-std::size_t at(int server) { return static_cast<std::size_t>(server); }
 
 SimTime since_start(SimTime time, SimTime start) { return time > start ? time - start : SimTime(); }
 

@@ -33,7 +33,7 @@ SimTime sum(const CauseTimes& causes) {
   return std::accumulate(causes.begin(), causes.end(), SimTime());
 }
 
-class RegionCircuitsTest : public testing::Test {
+class RegionCircuitsTest : public ::testing::Test {
  protected:
   RandomStream random_{1, "test"};
 };

@@ -7,20 +7,22 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "support/program_run.h"
 #include "support/temporary_directory.h"
 
 namespace mixnet {
 namespace {
 
+using test_support::ProgramRun;
+using test_support::read_all;
+using test_support::run_program;
+using test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
-using testing::read_all;
-using testing::TemporaryDirectory;
 
 // `mixnet ocs emulate` as a child, from its first line of output to SIGTERM.
 class Emulator {
@@ -114,18 +116,8 @@ class RawClient {
   int socket_;
 };
 
-struct ProgramRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
-
-ProgramRun run(const TemporaryDirectory& directory, const std::string& arguments) {
-  const std::string command =
-      "cd '" + directory.file("") + "' && '" MIXNET_PROGRAM "' ocs " + arguments + " >out 2>err";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(directory.file("out")),
-          read_all(directory.file("err"))};
+ProgramRun run_ocs(const TemporaryDirectory& directory, const std::string& arguments) {
+  return run_program(directory, "", "ocs " + arguments);
 }
 
 TEST(OcsEmulateCommand, PatchesOverTcp) {
@@ -155,15 +147,15 @@ TEST(OcsEmulateCommand, FaultsAndCarriersAreSeenOutside) {
   client.ask("ENT-PATCH::2,9:2:;");
   EXPECT_EQ(read_all(carrier), "1\n");
   const std::string fault = "fault --control '" + directory.file("control") + "' ";
-  EXPECT_EQ(run(directory, fault + "fibre pull 2").output, "port 2: fibre pulled\n");
+  EXPECT_EQ(run_ocs(directory, fault + "fibre pull 2").output, "port 2: fibre pulled\n");
   EXPECT_EQ(read_all(carrier), "0\n");
-  EXPECT_EQ(run(directory, fault + "power 2 -30").output, "port 2: power -30\n");
-  EXPECT_THAT(run(directory, fault + "status").output, HasSubstr("  2,9 dark\n"));
-  const ProgramRun wrong = run(directory, fault + "fibre cut 2");
+  EXPECT_EQ(run_ocs(directory, fault + "power 2 -30").output, "port 2: power -30\n");
+  EXPECT_THAT(run_ocs(directory, fault + "status").output, HasSubstr("  2,9 dark\n"));
+  const ProgramRun wrong = run_ocs(directory, fault + "fibre cut 2");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.errors, HasSubstr("fibre pull PORT"));
   EXPECT_EQ(emulator.terminate(), 0);
-  EXPECT_EQ(run(directory, fault + "status").exit_code, 1);
+  EXPECT_EQ(run_ocs(directory, fault + "status").exit_code, 1);
 }
 
 TEST(OcsEmulateCommand, SaysWhatToTypeInstead) {
@@ -185,13 +177,13 @@ TEST(OcsEmulateCommand, SaysWhatToTypeInstead) {
       {"--tcp 127.0.0.1", "127.0.0.1"},
   };
   for (const auto& row : rows) {
-    const ProgramRun wrong = run(directory, std::string("emulate ") + row.options);
+    const ProgramRun wrong = run_ocs(directory, std::string("emulate ") + row.options);
     EXPECT_EQ(wrong.exit_code, 2) << row.options;
     EXPECT_THAT(wrong.errors, HasSubstr(row.says)) << row.options;
     EXPECT_EQ(wrong.output, "") << row.options;
   }
-  EXPECT_THAT(run(directory, "emulate --help").output, HasSubstr("busy_port"));
-  EXPECT_THAT(run(directory, "fault --help").output, HasSubstr("fibre pull PORT"));
+  EXPECT_THAT(run_ocs(directory, "emulate --help").output, HasSubstr("busy_port"));
+  EXPECT_THAT(run_ocs(directory, "fault --help").output, HasSubstr("fibre pull PORT"));
 }
 
 }  // namespace

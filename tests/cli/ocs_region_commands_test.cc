@@ -11,11 +11,11 @@ namespace mixnet {
 namespace {
 
 using nlohmann::json;
-using testing::Child;
+using test_support::Child;
+using test_support::RegionPrograms;
+using test_support::ToolRun;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::RegionPrograms;
-using testing::ToolRun;
 
 class OcsCommands : public ::testing::Test {
  protected:

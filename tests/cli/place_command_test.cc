@@ -1,50 +1,40 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "support/program_run.h"
 #include "support/temporary_directory.h"
 
 namespace mixnet {
 namespace {
 
 using nlohmann::json;
+using test_support::ProgramRun;
+using test_support::read_all;
+using test_support::run_program;
+using test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
-using testing::read_all;
-using testing::TemporaryDirectory;
-
-struct ProgramRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
 
 class PlaceCommand : public ::testing::Test {
  protected:
   // Runs `mixnet place loads.csv OPTIONS` on loads of this text.
   ProgramRun run(const std::string& loads, const std::string& options) {
     directory_.write("loads.csv", loads);
-    const std::string command = "cd '" + directory_.file("") +
-                                "' && '" MIXNET_PROGRAM "' place loads.csv " + options +
-                                " >out 2>err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(directory_.file("out")),
-            read_all(directory_.file("err"))};
+    return run_program(directory_, "", "place loads.csv " + options);
   }
 
   TemporaryDirectory directory_;
 };
 
-const char* const kExample =
+const char* const kEplbExample =
     "90,132,40,61,104,165,39,4,73,56,183,86\n20,107,104,64,19,197,187,157,172,86,16,27\n";
 
 TEST_F(PlaceCommand, PublishedExampleOfEplb) {
   const ProgramRun done =
-      run(kExample, "--policy eplb --gpus 8 --nodes 2 --slots 16 --groups 4 --json");
+      run(kEplbExample, "--policy eplb --gpus 8 --nodes 2 --slots 16 --groups 4 --json");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
   const json answer = json::parse(done.output);
   EXPECT_EQ(answer["method"], "hierarchical");
@@ -59,7 +49,7 @@ TEST_F(PlaceCommand, PublishedExampleOfEplb) {
 TEST_F(PlaceCommand, JointIsNeverBehindAndPrintsItsMaps) {
   const std::string options =
       "--policy joint --gpus 8 --nodes 4 --slots 16 --alpha 2 --eps 1 --spread 0.8";
-  const ProgramRun done = run(kExample, options + " --json");
+  const ProgramRun done = run(kEplbExample, options + " --json");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
   const json answer = json::parse(done.output);
   ASSERT_EQ(answer["layers"].size(), 2U);
@@ -73,23 +63,22 @@ TEST_F(PlaceCommand, JointIsNeverBehindAndPrintsItsMaps) {
     EXPECT_GE(layer["completion"].get<double>(), layer["bound"].get<double>());
   }
   EXPECT_LT(answer["layers"][0]["completion"], answer["layers"][0]["wire_only"]);
-  EXPECT_THAT(run(kExample, options).output, HasSubstr("place, then wire"));
+  EXPECT_THAT(run(kEplbExample, options).output, HasSubstr("place, then wire"));
 }
 
 TEST_F(PlaceCommand, ReplayShowsHowPlansAge) {
-  const std::string program = "cd '" + directory_.file("") + "' && '" MIXNET_PROGRAM "' ";
-  ASSERT_EQ(std::system((program + "trace generate t.npy --iterations 12 --sources 8 --experts 16 "
-                                   "--tokens 256 --top-k 2 --drift 0.1 >out 2>err")
-                            .c_str()),
-            0)
-      << read_all(directory_.file("err"));
-  ASSERT_EQ(
-      std::system((program + "place --replay t.npy --every 4 --gpus 8 --nodes 2 --slots 24 --json "
-                             ">out 2>err")
-                      .c_str()),
-      0)
-      << read_all(directory_.file("err"));
-  const json answer = json::parse(read_all(directory_.file("out")));
+  const ProgramRun made = run_program(
+      directory_, "",
+      "trace generate t.npy --iterations 12 --sources 8 --experts 16 --tokens 256 --top-k 2 "
+      "--drift 0.1");
+  ASSERT_EQ(made.exit_code, 0) << made.errors;
+  const ProgramRun done = run_program(
+      directory_, "",
+      "place --replay t.npy --every 4 --gpus 8 --nodes 2 --slots 24 --json --out pictures");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  const json answer = json::parse(done.output);
+  EXPECT_EQ(json::parse(read_all(directory_.file("pictures/replay.json"))), answer);
+  EXPECT_THAT(read_all(directory_.file("pictures/report.html")), HasSubstr("placement replay"));
   EXPECT_EQ(answer["plans"], 2);
   EXPECT_EQ(answer["iterations"].size(), 8U);
   EXPECT_LE(answer["mean"]["swapped"], answer["mean"]["planned"]);
@@ -97,7 +86,7 @@ TEST_F(PlaceCommand, ReplayShowsHowPlansAge) {
 }
 
 TEST_F(PlaceCommand, NicAwareIsNoWorseAndHasNoDuplicates) {
-  const ProgramRun done = run(kExample, "--gpus 8 --nodes 2 --slots 16 --json");
+  const ProgramRun done = run(kEplbExample, "--gpus 8 --nodes 2 --slots 16 --json");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
   const json answer = json::parse(done.output);
   EXPECT_EQ(answer["policy"], "nic-aware");
@@ -113,8 +102,8 @@ TEST_F(PlaceCommand, NicAwareIsNoWorseAndHasNoDuplicates) {
 
 TEST_F(PlaceCommand, ItsOwnAnswerIsThePlacementInUse) {
   const std::string options = "--gpus 8 --nodes 2 --slots 16 --json";
-  directory_.write("map.json", run(kExample, options).output);
-  const ProgramRun same = run(kExample, options + " --current map.json");
+  directory_.write("map.json", run(kEplbExample, options).output);
+  const ProgramRun same = run(kEplbExample, options + " --current map.json");
   ASSERT_EQ(same.exit_code, 0) << same.errors;
   const json answer = json::parse(same.output);
   for (const json& layer : answer["layers"]) {
@@ -124,7 +113,7 @@ TEST_F(PlaceCommand, ItsOwnAnswerIsThePlacementInUse) {
 
 TEST_F(PlaceCommand, TopologyGivesTheGpus) {
   directory_.write("h20.toml", "[host]\ngpus = 4\nnics = 2\nnic_rate = \"400Gbps\"\n");
-  const ProgramRun done = run(kExample, "--topology h20.toml --nodes 2 --slots 17");
+  const ProgramRun done = run(kEplbExample, "--topology h20.toml --nodes 2 --slots 17");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
   EXPECT_THAT(done.output, HasSubstr("17 slots on 8 GPUs in 2 nodes with 4 NICs"));
 }
@@ -156,6 +145,8 @@ TEST_F(PlaceCommand, UsageErrorsEndWithTwoAndSayWhatToType) {
       {"1,2\n", "--gpus 3 --nodes 2 --slots 4 --policy joint --alpha 1 --eps 1", "equal nodes"},
       {"1,2,3\n", "--gpus 2 --nodes 2 --slots 2 --policy joint --alpha 1 --eps 1", "at least"},
       {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --replay t.npy", "either LOADS or --replay"},
+      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --out pictures", "--out is for --replay"},
+      {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --nic-weight nan", "not in range"},
       {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --current bad.json", "bad.json: layer 0, slot 1"},
       {"1,2\n", "--gpus 2 --nodes 1 --slots 4 --current none.json", "none.json"},
       {"1,2\n", "--nodes 1 --slots 4 --topology bad.toml", "bad.toml:2"},

@@ -1,37 +1,27 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "support/program_run.h"
 #include "support/temporary_directory.h"
 
 namespace mixnet {
 namespace {
 
 using nlohmann::json;
+using test_support::ProgramRun;
+using test_support::run_program;
+using test_support::TemporaryDirectory;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::read_all;
-using testing::TemporaryDirectory;
-
-struct ProgramRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
 
 class PolicyCommand : public ::testing::Test {
  protected:
   ProgramRun run(const std::string& arguments) {
-    const std::string command = "cd '" + directory_.file("") + "' && '" MIXNET_PROGRAM "' policy " +
-                                arguments + " >out 2>err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(directory_.file("out")),
-            read_all(directory_.file("err"))};
+    return run_program(directory_, "", "policy " + arguments);
   }
   static std::string example(const std::string& name) {
     return "'" MIXNET_SOURCE_DIR "/examples/deployment-" + name + ".toml'";

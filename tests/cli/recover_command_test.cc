@@ -1,40 +1,30 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "support/program_run.h"
 #include "support/temporary_directory.h"
 
 namespace mixnet {
 namespace {
 
 using nlohmann::json;
+using test_support::ProgramRun;
+using test_support::run_program;
+using test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
-using testing::read_all;
-using testing::TemporaryDirectory;
 
 const std::string kExample = MIXNET_SOURCE_DIR "/examples/recovery-64gpu.toml";
 
-struct ProgramRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
-
-ProgramRun run(const std::string& arguments) {
+ProgramRun recover(const std::string& arguments) {
   const TemporaryDirectory directory;
-  const std::string command = "cd '" + directory.file("") + "' && '" MIXNET_PROGRAM "' recover " +
-                              arguments + " >out 2>err";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(directory.file("out")),
-          read_all(directory.file("err"))};
+  return run_program(directory, "", "recover " + arguments);
 }
 
 TEST(RecoverCommand, ForecastOfTheExampleRisesWithTheLoss) {
-  const ProgramRun done = run("'" + kExample + "' --json");
+  const ProgramRun done = recover("'" + kExample + "' --json");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
   const json rows = json::parse(done.output)["forecast"];
   ASSERT_EQ(rows.size(), 7U);
@@ -56,14 +46,14 @@ TEST(RecoverCommand, ForecastOfTheExampleRisesWithTheLoss) {
 }
 
 TEST(RecoverCommand, PlanOfTheExample) {
-  const ProgramRun done = run("'" + kExample + "' --lost 3,5 --lost-ranks 0 --json");
+  const ProgramRun done = recover("'" + kExample + "' --lost 3,5 --lost-ranks 0 --json");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
   const json plan = json::parse(done.output);
   EXPECT_EQ(plan["lost_hosts"], json({3, 5}));
   EXPECT_EQ(plan["layer_order"].size(), 62U);
   EXPECT_EQ(plan["bytes"]["own_memory"].get<int64_t>(),
             47'185'920 * static_cast<int64_t>(plan["reloads"].size()));
-  const ProgramRun table = run("'" + kExample + "' --lost 3,5 --lost-ranks 0");
+  const ProgramRun table = recover("'" + kExample + "' --lost 3,5 --lost-ranks 0");
   EXPECT_THAT(table.output, HasSubstr("exposed stall"));
   EXPECT_THAT(table.output, HasSubstr("own memory"));
 }
@@ -74,12 +64,12 @@ TEST(RecoverCommand, UsageErrorsEndWithTwoAndPrintNothing) {
         "'" + kExample + "' --lost -1", "'" + kExample + "' --lost 1,1",
         "'" + kExample + "' --lost x", "'" + kExample + "' --lost 0,1,2,3,4,5,6,7",
         "'" + kExample + "' --lost-ranks 64"}) {
-    const ProgramRun done = run(arguments);
+    const ProgramRun done = recover(arguments);
     EXPECT_EQ(done.exit_code, 2) << arguments;
     EXPECT_EQ(done.output, "") << arguments;
     EXPECT_NE(done.errors, "") << arguments;
   }
-  EXPECT_THAT(run("'" + kExample + "' --lost 8").errors, HasSubstr("host 0 to 7"));
+  EXPECT_THAT(recover("'" + kExample + "' --lost 8").errors, HasSubstr("host 0 to 7"));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@
 
 // A region of three servers with two NICs each on an emulated 8x8 switch: emulator, daemon and
 // tools as processes of their own.
-namespace mixnet::testing {
+namespace mixnet::test_support {
 
 inline constexpr auto kMostWaiting = std::chrono::seconds(30);
 
@@ -183,4 +183,4 @@ class RegionPrograms {
   std::optional<Child> daemon_;
 };
 
-}  // namespace mixnet::testing
+}  // namespace mixnet::test_support

@@ -19,8 +19,8 @@
 namespace mixnet {
 namespace {
 
-using mixnet::testing::read_all;
-using mixnet::testing::TemporaryDirectory;
+using mixnet::test_support::read_all;
+using mixnet::test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
 
 class SweepCommand : public ::testing::Test {

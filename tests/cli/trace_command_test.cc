@@ -1,41 +1,31 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "scenario/trace.h"
+#include "support/program_run.h"
 #include "support/temporary_directory.h"
 
 namespace mixnet {
 namespace {
 
 using nlohmann::json;
+using test_support::ProgramRun;
+using test_support::read_all;
+using test_support::run_program;
+using test_support::TemporaryDirectory;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::read_all;
-using testing::TemporaryDirectory;
-
-struct ProgramRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
 
 class TraceCommand : public ::testing::Test {
  protected:
   // Runs `mixnet trace ARGUMENTS` in the shell, inside the temporary directory.
   ProgramRun run(const std::string& arguments) {
-    const std::string command = "cd '" + directory_.file("work") +
-                                "' && '" MIXNET_PROGRAM "' trace " + arguments +
-                                " >../out 2>../err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(directory_.file("out")),
-            read_all(directory_.file("err"))};
+    return run_program(directory_, "work", "trace " + arguments);
   }
 
   void SetUp() override { std::filesystem::create_directory(directory_.file("work")); }

@@ -1,38 +1,27 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "support/program_run.h"
 #include "support/temporary_directory.h"
 
 namespace mixnet {
 namespace {
 
 using nlohmann::json;
+using test_support::ProgramRun;
+using test_support::run_program;
+using test_support::TemporaryDirectory;
 using ::testing::HasSubstr;
-using testing::read_all;
-using testing::TemporaryDirectory;
-
-struct ProgramRun {
-  int exit_code = -1;
-  std::string output;
-  std::string errors;
-};
 
 class WireCommand : public ::testing::Test {
  protected:
   // Runs `mixnet wire MATRIX OPTIONS` on a matrix of this text.
   ProgramRun run(const std::string& matrix, const std::string& options) {
     directory_.write("demand.txt", matrix);
-    const std::string command = "cd '" + directory_.file("") +
-                                "' && '" MIXNET_PROGRAM "' wire demand.txt " + options +
-                                " >out 2>err";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_all(directory_.file("out")),
-            read_all(directory_.file("err"))};
+    return run_program(directory_, "", "wire demand.txt " + options);
   }
 
  private:

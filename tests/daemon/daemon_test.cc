@@ -13,8 +13,8 @@ namespace mixnet::daemon {
 namespace {
 
 namespace v1 = region::v1;
-using mixnet::testing::has_alarm;
-using mixnet::testing::RegionBench;
+using mixnet::test_support::has_alarm;
+using mixnet::test_support::RegionBench;
 using ::testing::HasSubstr;
 
 class DaemonTest : public ::testing::Test {
@@ -35,7 +35,7 @@ class DaemonTest : public ::testing::Test {
     EXPECT_FALSE(daemon.ok());
     return daemon.ok() ? "" : daemon.error().text();
   }
-  std::string log_text() const { return mixnet::testing::read_all(log_path_); }
+  std::string log_text() const { return mixnet::test_support::read_all(log_path_); }
 
   RegionBench bench_;
   std::string log_path_ = bench_.folder.write("log", "");

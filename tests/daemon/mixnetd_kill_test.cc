@@ -20,8 +20,8 @@ namespace mixnet::daemon {
 namespace {
 
 namespace v1 = region::v1;
-using mixnet::testing::Mixnetd;
-using mixnet::testing::RegionBench;
+using mixnet::test_support::Mixnetd;
+using mixnet::test_support::RegionBench;
 
 constexpr int kKills = 200;
 constexpr int kServers = 3;
@@ -121,7 +121,7 @@ TEST_F(KillTest, TwoHundredKillsLeaveNoMismatch) {
     SCOPED_TRACE("kill " + std::to_string(kill));
     Mixnetd mixnetd({"--config", bench_.config}, "", output_);
     const v1::Topology topology = await_settled();
-    ASSERT_FALSE(HasFailure()) << mixnet::testing::read_all(output_);
+    ASSERT_FALSE(HasFailure()) << mixnet::test_support::read_all(output_);
     mismatches += configured(topology) == held() ? 0 : 1;
     for (const v1::CircuitState& circuit : topology.circuits()) {
       // The transaction that the last kill interrupted was finished.

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace mixnet::testing {
+namespace mixnet::test_support {
 
 // The program, its output appended to a file. Killed with its owner.
 class Mixnetd {
@@ -63,4 +63,4 @@ class Mixnetd {
   pid_t pid_ = 0;
 };
 
-}  // namespace mixnet::testing
+}  // namespace mixnet::test_support

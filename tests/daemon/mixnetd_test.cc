@@ -15,8 +15,8 @@ namespace mixnet::daemon {
 namespace {
 
 namespace v1 = region::v1;
-using mixnet::testing::Mixnetd;
-using mixnet::testing::RegionBench;
+using mixnet::test_support::Mixnetd;
+using mixnet::test_support::RegionBench;
 using ::testing::HasSubstr;
 
 // What sd_notify() says.
@@ -50,7 +50,7 @@ class NotifySocket {
 
 class MixnetdTest : public ::testing::Test {
  protected:
-  std::string output() const { return mixnet::testing::read_all(output_); }
+  std::string output() const { return mixnet::test_support::read_all(output_); }
   Mixnetd run(const std::vector<std::string>& arguments) {
     return {arguments, notify_.path(), output_};
   }

@@ -17,7 +17,7 @@
 #include "support/temporary_directory.h"
 
 // A region of three servers with two NICs on an emulated 8x8 switch, for the tests of the daemon.
-namespace mixnet::testing {
+namespace mixnet::test_support {
 
 // The emulated switch, in a thread of its own.
 class EmulatorThread {
@@ -145,4 +145,4 @@ inline bool has_alarm(const region::v1::Topology& topology, const std::string& k
   return false;
 }
 
-}  // namespace mixnet::testing
+}  // namespace mixnet::test_support

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace mixnet::testing {
+namespace mixnet::test_support {
 
 // A fresh directory that disappears with its owner.
 class TemporaryDirectory {
@@ -52,4 +52,4 @@ inline std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-}  // namespace mixnet::testing
+}  // namespace mixnet::test_support

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/place_arguments.h"
+#include "cli/place_output.h"
+#include "cli/place_replay.h"
+#include "report/replay_page.h"
+#include "scenario/trace.h"
+
+namespace mixnet::cli {
+namespace {
+
+Status write_pictures(const PlaceArguments& typed, const nlohmann::ordered_json& result) {
+  if (Status status = make_folder(typed.out); !status) {
+    return status;
+  }
+  const std::string title = std::filesystem::path(typed.replay).stem().string();
+  return write_files({{typed.out + "/report.html", report::replay_html(result, title)},
+                      {typed.out + "/replay.json", result.dump(2) + "\n"}});
+}
+
+}  // namespace
+
+void add_replay_options(CLI::App& command, PlaceArguments& typed) {
+  command.add_option("--replay", typed.replay,
+                     "routing trace (.npy): how placements age on it, with and without swaps in "
+                     "each step; instead of LOADS");
+  command.add_option("--out", typed.out, "replay: folder for report.html and replay.json");
+  command.add_option("--every", typed.every, "replay: iterations between plans")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  command
+      .add_option("--threshold", typed.threshold,
+                  "replay: tokens by which a swap must lower the heavier GPU of its pair")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+}
+
+int run_place_replay(const PlaceArguments& typed, const plan::PlaceCluster& cluster) {
+  const Result<scenario::RoutingTrace> trace = scenario::RoutingTrace::map(typed.replay);
+  if (!trace) {
+    return report_usage_error(trace.error());
+  }
+  PlaceReplayOptions options;
+  options.cluster = cluster;
+  options.policy = typed.policy == plan::place_policy_name(plan::PlacePolicy::kEplb)
+                       ? plan::PlacePolicy::kEplb
+                       : plan::PlacePolicy::kNicAware;
+  options.groups = typed.groups;
+  options.every = typed.every;
+  options.swaps.threshold = typed.threshold;
+  options.search.move_cost = typed.move_cost;
+  options.search.nic_weight = typed.nic_weight;
+  options.search.work = static_cast<int64_t>(typed.budget_ms * kPlaceStepsPerMs);
+  const Result<PlaceReplayResult> result = replay_placement(trace->view(), options);
+  if (!result) {
+    return report_usage_error(result.error());
+  }
+  const nlohmann::ordered_json json = replay_json(*result, typed.every);
+  if (!typed.out.empty()) {
+    if (Status status = write_pictures(typed, json); !status) {
+      return report_failure(status.error());
+    }
+  }
+  if (typed.json) {
+    print_json(json);
+  } else {
+    fmt::print("{}", replay_text(*result, typed.every));
+    if (!typed.out.empty()) {
+      fmt::print("Written: {0}/report.html, {0}/replay.json\n", typed.out);
+    }
+  }
+  return kExitOk;
+}
+
+}  // namespace mixnet::cli
