@@ -23,14 +23,19 @@ TEST(MatrixFile, AllSpellingsGiveTheSameMatrix) {
   for (const char* text :
        {"0 1.5\n200 0\n", "0,1.5\n2e2,0", "# bytes\n\n 0 , 1.50\r\n\t200\t-0 \r\n",
         "[[0,1.5],[200,0]]", "[[0, 1.5],\n # second\n [200, 0]]\n", "[[0 1.5] [200 0]],",
-        "0 1.5 # first\n200 0#second\n", "[[0,1.5], # first\n[200,0]]",
-        "\xEF\xBB\xBF"
-        "0 1.5\n200 0"}) {
+        "0 1.5 # first\n200 0#second\n", "[[0,1.5], # first\n[200,0]]"}) {
     const Result<DemandMatrix> matrix = parse_matrix(text, "m");
     ASSERT_TRUE(matrix) << text << ": " << matrix.error().text();
     EXPECT_EQ(*matrix, expected) << text;
     EXPECT_FALSE(std::signbit((*matrix)(1, 1)));
   }
+}
+
+TEST(MatrixFile, AByteOrderMarkIsLeftOut) {
+  const test_support::TemporaryDirectory directory;
+  EXPECT_TRUE(read_matrix(directory.write("m.csv",
+                                          "\xEF\xBB\xBF"
+                                          "0,1\n2,0\n")));
 }
 
 TEST(MatrixFile, RefusesBadText) {

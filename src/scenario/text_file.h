@@ -7,8 +7,9 @@
 
 namespace mixnet::scenario {
 
-// The whole content of a text input, a file or a pipe, without a byte order mark. Errors name the path; more than 1 GiB is
-// refused, because a text of that size is a wrong path and not a scenario, matrix or table.
+// The whole content of a text input, a file or a pipe, without a byte order mark. Errors name the
+// path; more than 1 GiB is refused, because a text of that size is a wrong path and not a scenario,
+// matrix or table.
 Result<std::string> read_text_file(const std::string& path);
 
 // "name:line", the `where` of an Error.
