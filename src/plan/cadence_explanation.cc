@@ -36,7 +36,7 @@ std::string offer_text(double rate_s, int hold_for) {
   return fmt::format("a change would {} {} an iteration {}the next one came only after {}: {}",
                      rate_s < 0 ? "gain" : "cost", duration(std::abs(rate_s)),
                      rate_s < 0 ? "if " : "even if ", counted(hold_for, "iteration"),
-                     rate_s < 0 ? "holding gains as much" : "holding is best");
+                     rate_s < 0 ? "less than the doubt, holding is best" : "holding is best");
 }
 
 std::string laid_text(double excess, double at_least, double reference_s) {

@@ -161,14 +161,23 @@ TEST_F(SweepCommand, BadInputIsAUsageError) {
        {"", "missing.toml", "s.toml --shard 0/2", "s.toml --shard 3/2", "s.toml --shard 1/2x",
         "s.toml --shard one", "s.toml -j0", "merge m.jsonl --sweep s.toml", "merge m.jsonl x.jsonl",
         "merge m.jsonl missing.jsonl --sweep s.toml", "merge m.jsonl s.toml --sweep s.toml",
-        "report s.toml --sweep s.toml --out r.html"}) {
+        "report s.toml --sweep s.toml --out r.html", "s.toml --out /nowhere/r.jsonl",
+        "s.toml --report nowhere/r.html"}) {
     EXPECT_EQ(sweep(arguments), 2) << arguments;
     EXPECT_GT(text("stderr").size(), 20U) << arguments;
   }
+}
+
+TEST_F(SweepCommand, AnInputIsNeverOverwritten) {
+  write_sweep("[1]");
   const std::string before = text("s.toml");
-  EXPECT_EQ(sweep("s.toml --out s.toml"), 1);
-  EXPECT_EQ(text("s.toml"), before);
-  EXPECT_EQ(sweep("s.toml --out /nowhere/r.jsonl"), 1);
+  for (const char* arguments :
+       {"s.toml --out s.toml", "s.toml --report ./s.toml", "s.toml --out r.jsonl --report r.jsonl",
+        "merge s.toml r.jsonl --sweep s.toml", "report r.jsonl --sweep s.toml --out r.jsonl"}) {
+    EXPECT_EQ(sweep(arguments), 2) << arguments;
+    EXPECT_EQ(text("s.toml"), before) << arguments;
+    EXPECT_EQ(access(directory_.file("r.jsonl").c_str(), F_OK), -1) << arguments;
+  }
 }
 
 // Starts a sweep of many points and kills it as soon as some are there.
