@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -167,8 +168,10 @@ Json to_json(const plan::CadenceRun& run, const plan::CadenceHindsight& hindsigh
 std::string table_text(const plan::CadenceRun& run, const plan::CadenceHindsight& hindsight) {
   report::Table table({{"decisions", report::Align::kLeft}, {"total (s)"}, {"against static"}});
   const auto add = [&](const char* name, double total_s) {
-    table.add_row({name, fmt::format("{:.4g}", total_s),
-                   fmt::format("{:+.2f} %", 100 * (total_s / hindsight.static_s - 1))});
+    const bool measured = hindsight.static_s > 0;
+    table.add_row(
+        {name, fmt::format("{:.4g}", total_s),
+         measured ? fmt::format("{:+.2f} %", 100 * (total_s / hindsight.static_s - 1)) : "-"});
   };
   add("decided from the past", run.total_s);
   add("first circuits for ever", hindsight.held_s);
@@ -194,6 +197,10 @@ int run_cadence(const CadenceArguments& typed) {
   }
   const plan::CadenceRun run = plan::evaluate_cadence(*loads, *trial);
   const plan::CadenceHindsight hindsight = plan::hindsight(*loads, *trial);
+  if (!std::isfinite(run.total_s) || !std::isfinite(hindsight.static_s)) {
+    return report_usage_error(error_at(
+        typed.trace, "some demand has neither circuits nor electrical NICs: give --eps 1"));
+  }
   if (typed.json) {
     print_json(to_json(run, hindsight));
     return kExitOk;

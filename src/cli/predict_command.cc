@@ -212,7 +212,7 @@ void add_predict_command(CLI::App& app, Outcome& outcome) {
       ->capture_default_str()
       ->check(CLI::Range(0, kMostNics));
   command->add_option("--seed", typed->replay.seed, "seed of the random predictor")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t{0}, INT64_MAX))
       ->capture_default_str();
   command->add_option("--out", typed->out, "folder for report.html and prediction.json");
   command->add_flag("--json", typed->json, "print one JSON object instead of a table");

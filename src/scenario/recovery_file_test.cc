@@ -75,6 +75,8 @@ TEST(RecoveryFile, WrongValuesHaveLineAndRemedy) {
            Case{"\"1MB\"", "\"0B\"", "d.toml:11", "expert"},
            Case{"\"50GB/s\"", "\"50GB\"", "d.toml:12", "host_to_gpu"},
            Case{"[costs]", "[cost]", "d.toml:10", "costs"},
+           Case{"\"6GB/s\"", "\"1bps\"", "d.toml:14", "all experts take more than"},
+           Case{"\"3ms\"", "\"61s\"", "d.toml:17", "at most 60 s"},
        }) {
     const Result<RecoveryProblem> read = parse_recovery_file(replaced_in(c.from, c.to), "d.toml");
     ASSERT_FALSE(read.ok()) << c.to;

@@ -56,8 +56,8 @@ TEST_F(CadenceCommand, NicsThatNeedSecondsAreLeftAlone) {
 
 TEST_F(CadenceCommand, RefusesWhatCannotBe) {
   for (const char* const options :
-       {"--servers 9", "--alpha 0 --eps 0", "--switch 25", "--switch 2s,1s", "--relink x",
-        "--token 0", "--rate 0", "--confidence nan", "--micro-batches 0"}) {
+       {"--servers 9", "--alpha 0 --eps 0", "--alpha 2 --eps 0", "--switch 25", "--switch 2s,1s",
+        "--relink x", "--token 0", "--rate 0", "--confidence nan", "--micro-batches 0"}) {
     const ProgramRun done = run(options);
     EXPECT_EQ(done.exit_code, 2) << options;
     EXPECT_NE(done.errors, "") << options;

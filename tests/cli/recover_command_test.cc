@@ -62,8 +62,8 @@ TEST(RecoverCommand, UsageErrorsEndWithTwoAndPrintNothing) {
   for (const std::string& arguments :
        {std::string("missing.toml"), std::string(), "'" + kExample + "' --lost 8",
         "'" + kExample + "' --lost -1", "'" + kExample + "' --lost 1,1",
-        "'" + kExample + "' --lost x", "'" + kExample + "' --lost 0,1,2,3,4,5,6,7",
-        "'" + kExample + "' --lost-ranks 64"}) {
+        "'" + kExample + "' --lost x", "'" + kExample + "' --lost ''",
+        "'" + kExample + "' --lost 0,1,2,3,4,5,6,7", "'" + kExample + "' --lost-ranks 64"}) {
     const ProgramRun done = recover(arguments);
     EXPECT_EQ(done.exit_code, 2) << arguments;
     EXPECT_EQ(done.output, "") << arguments;
