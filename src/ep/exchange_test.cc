@@ -1,0 +1,36 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "ep/conformance.h"
+#include "ep/simulated_fabric.h"
+
+namespace mixnet::ep {
+namespace {
+
+std::vector<std::string> run_in_simulation(const conformance::Shape& shape,
+                                           const conformance::Body& body, uint64_t seed) {
+  SimulationOptions options;
+  options.ranks = RankMap(shape.host_sizes);
+  options.rails = shape.rails;
+  options.seed = seed;
+  options.window_bytes = 4 << 20;
+  std::vector<std::string> wrong(at(options.ranks.ranks()));
+  run_simulated(options, {},
+                [&](Transport& transport) { wrong[at(transport.rank())] = body(transport); });
+  return wrong;
+}
+
+TEST(Exchange, TokenMajorContractInSimulation) {
+  for (const conformance::Shape& shape : std::vector<conformance::Shape>{
+           {{1}, 1}, {{2}, 1}, {{1, 1}, 1}, {{3}, 1}, {{2, 2}, 2}, {{3, 2, 2}, 1}, {{1, 4}, 3}}) {
+    const std::vector<std::string> wrong = run_in_simulation(shape, conformance::token_major, 5);
+    for (std::size_t rank = 0; rank < wrong.size(); ++rank) {
+      EXPECT_EQ(wrong[rank], "") << "rank " << rank << " of " << wrong.size();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mixnet::ep
