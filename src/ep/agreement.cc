@@ -1,34 +1,51 @@
 #include "ep/agreement.h"
 
-#include <utility>
+#include <algorithm>
+#include <tuple>
 
 #include "core/check.h"
 
 namespace mixnet::ep {
 
+RankSet verdict(Accusations accusations, int ranks) {
+  RankSet condemned(ranks);
+  while (!accusations.empty()) {
+    std::vector<std::tuple<int, int, int>> standing(at(ranks));  // accusers, accused, rank
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::get<2>(standing[at(rank)]) = rank;
+    }
+    for (const auto& [accuser, accused] : accusations) {
+      ++std::get<0>(standing[at(accused)]);
+      ++std::get<1>(standing[at(accuser)]);
+    }
+    const int worst = std::get<2>(*std::max_element(standing.begin(), standing.end()));
+    condemned.add(worst);
+    for (auto edge = accusations.begin(); edge != accusations.end();) {
+      const bool settled = edge->first == worst || edge->second == worst;
+      edge = settled ? accusations.erase(edge) : std::next(edge);
+    }
+  }
+  return condemned;
+}
+
 Agreement::Agreement(RankSet lost, int ranks, int self)
-    : start_(std::move(lost)), believed_(start_), votes_(at(ranks)), self_(self) {}
+    : start_(std::move(lost)), condemned_(start_), votes_(at(ranks)), self_(self) {}
 
 void Agreement::complete() {
   complete_ = true;
   try_to_decide();
 }
 
-void Agreement::suspect(int rank) {
-  CHECK(rank != self_, "a rank does not suspect itself");
-  if (!decision_) {
-    believed_.add(rank);
-    try_to_decide();
-  }
+void Agreement::accuse(int rank) {
+  CHECK(rank != self_ && !start_.has(rank), "another rank that takes part is accused");
+  grow({{self_, rank}});
 }
 
-void Agreement::hear_vote(int rank, const RankSet& lost) {
-  if (decision_ || start_.has(rank)) {
-    return;
+void Agreement::hear_vote(int rank, const Accusations& accusations) {
+  if (!decision_ && !start_.has(rank)) {
+    votes_[at(rank)] = accusations;
+    grow(accusations);
   }
-  votes_[at(rank)] = lost;
-  believed_.add(lost);
-  try_to_decide();
 }
 
 void Agreement::hear_decision(const RankSet& lost) {
@@ -37,21 +54,34 @@ void Agreement::hear_decision(const RankSet& lost) {
   }
 }
 
-std::optional<RankSet> Agreement::take_vote() {
-  if (!voted() || decision_ || (told_ && *told_ == believed_)) {
+std::optional<Accusations> Agreement::take_vote() {
+  if (!voted() || decision_ || (told_ && *told_ == accusations_)) {
     return std::nullopt;
   }
-  told_ = believed_;
+  told_ = accusations_;
   return told_;
 }
 
 bool Agreement::awaits(int rank) const {
-  return !decision_ && rank != self_ && !believed_.has(rank) &&
-         !(votes_[at(rank)] && *votes_[at(rank)] == believed_);
+  return !decision_ && rank != self_ && !condemned_.has(rank) &&
+         !(votes_[at(rank)] && *votes_[at(rank)] == accusations_);
+}
+
+void Agreement::grow(const Accusations& accusations) {
+  if (decision_) {
+    return;
+  }
+  const std::size_t before = accusations_.size();
+  accusations_.insert(accusations.begin(), accusations.end());
+  if (accusations_.size() > before) {
+    condemned_ = verdict(accusations_, static_cast<int>(votes_.size()));
+    condemned_.add(start_);
+  }
+  try_to_decide();
 }
 
 void Agreement::try_to_decide() {
-  if (!voted() || decision_ || expelled()) {
+  if (!voted() || decision_ || condemned_.has(self_)) {
     return;
   }
   for (int rank = 0; rank < static_cast<int>(votes_.size()); ++rank) {
@@ -59,7 +89,7 @@ void Agreement::try_to_decide() {
       return;
     }
   }
-  decision_ = believed_;
+  decision_ = condemned_;
 }
 
 }  // namespace mixnet::ep

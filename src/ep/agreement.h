@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "ep/rank_set.h"
@@ -9,16 +11,27 @@
 // all survivors have to hold the same set of lost ranks, whichever of them noticed which loss, and
 // a rank that noticed nothing must not take a result that the others throw away.
 //
-// Method. Everyone votes for the set that it believes lost: for the set that the attempt began with
-// when its own part is complete, for a larger one as soon as it suspects somebody or hears a
-// larger vote. Votes only grow. A rank decides on its vote when everyone outside the voted set
-// voted for exactly the same, and tells the decision; whoever hears a decision takes it over.
+// Method. A rank that waits for a silent one *accuses* it. Everyone votes with the accusations that
+// it knows of, at the latest when its own part of the attempt is complete; votes only grow, and who
+// hears of an accusation takes it over. Equal accusations give equal verdicts (see verdict()). A
+// rank decides when everyone whom the verdict leaves has voted with exactly its accusations, and
+// tells the decision; whoever hears a decision takes it over.
 //
-// Two survivors never decide differently: to decide V, a rank needs the vote V of every rank
-// outside V, and one that voted for a larger set, or decided, never votes V again. Only a rank that
-// others count as lost can have decided something else, and it learns that from their votes.
-// A decision takes one round of votes when nobody fails, and at most one more per further loss.
+// Two survivors never decide differently: to decide on accusations A, a rank needs the vote A of
+// everyone whom A leaves, and one that voted with more of them, or decided, never votes A again.
+// Only a rank that the others lost can have decided something else. A decision takes one round of
+// votes when nobody fails, and about one more per further loss.
+//
+// Limit: when the ranks fall apart into two halves that do not hear each other, both go on.
 namespace mixnet::ep {
+
+// Who accuses whom.
+using Accusations = std::set<std::pair<int, int>>;
+
+// The ranks of `ranks` that have to go so that no accusation is left between others: each time the
+// one with most accusers, of equals the one that accuses most, then the highest. A rank that is cut
+// off accuses everyone, but everyone accuses it.
+RankSet verdict(Accusations accusations, int ranks);
 
 class Agreement {
  public:
@@ -26,30 +39,31 @@ class Agreement {
   Agreement(RankSet lost, int ranks, int self);
 
   void complete();         // this rank's part of the attempt is done
-  void suspect(int rank);  // not self
-  void hear_vote(int rank, const RankSet& lost);
+  void accuse(int rank);  // not self, not lost before
+  void hear_vote(int rank, const Accusations& accusations);
   void hear_decision(const RankSet& lost);
 
   // What to tell everyone now; once per change.
-  std::optional<RankSet> take_vote();
-  // The set that all survivors hold; no change afterwards.
+  std::optional<Accusations> take_vote();
+  // The set that all survivors hold, those of before included; no change afterwards.
   const std::optional<RankSet>& decision() const { return decision_; }
-  // Somebody is suspected or was voted lost: the attempt cannot succeed.
-  bool broken() const { return !(believed_ == start_); }
-  // Others count this rank as lost.
-  bool expelled() const { return believed_.has(self_) || (decision_ && decision_->has(self_)); }
-  // Ranks whose vote is missing for a decision; a loss of the others does not matter.
+  // Somebody is accused: the attempt cannot succeed.
+  bool broken() const { return !accusations_.empty(); }
+  // By what is known so far, lost or to be lost.
+  const RankSet& condemned() const { return condemned_; }
+  // The vote of `rank` is missing for a decision.
   bool awaits(int rank) const;
-  const RankSet& believed() const { return believed_; }
 
  private:
+  void grow(const Accusations& accusations);
   void try_to_decide();
   bool voted() const { return complete_ || broken(); }
 
   RankSet start_;
-  RankSet believed_;
-  std::optional<RankSet> told_;
-  std::vector<std::optional<RankSet>> votes_;
+  Accusations accusations_;
+  RankSet condemned_;
+  std::optional<Accusations> told_;
+  std::vector<std::optional<Accusations>> votes_;
   std::optional<RankSet> decision_;
   int self_;
   bool complete_ = false;

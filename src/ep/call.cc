@@ -41,6 +41,32 @@ RankSet read_set(MessageReader& reader, int ranks) {
   return set;
 }
 
+MessageWriter vote_message(const Accusations& accusations, uint64_t number) {
+  MessageWriter message = message_of(kVote, number);
+  std::vector<int32_t> pairs;
+  for (const auto& [accuser, accused] : accusations) {
+    pairs.push_back(accuser);
+    pairs.push_back(accused);
+  }
+  message.put_all(std::span<const int32_t>(pairs));
+  return message;
+}
+
+// Nothing: a pair names ranks that do not exist.
+std::optional<Accusations> read_accusations(MessageReader& reader, int ranks) {
+  const std::vector<int32_t> pairs = reader.get_all<int32_t>();
+  Accusations accusations;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    const bool known = std::min(pairs[i], pairs[i + 1]) >= 0 &&
+                       std::max(pairs[i], pairs[i + 1]) < ranks && pairs[i] != pairs[i + 1];
+    if (!known) {
+      return std::nullopt;
+    }
+    accusations.emplace(pairs[i], pairs[i + 1]);
+  }
+  return accusations;
+}
+
 PeerDeclaration read_declaration(MessageReader& reader) {
   PeerDeclaration peer;
   peer.kind = reader.get<CallKind>();
@@ -167,28 +193,54 @@ void Attempt::settle(Progress progress) {
   voting_ = true;
   late_ = transport().now() + patience_.call * 2;
   while (true) {
-    send_votes();
-    if (agreement_.decision() || agreement_.expelled()) {
+    pump();
+    if (agreement_.decision() || given_up()) {
       break;
     }
-    pump();
     const Instant next = watch([](int) { return false; });
     send_votes();
-    if (!agreement_.decision() && !agreement_.expelled()) {
+    if (!agreement_.decision()) {
       transport().wait(next);
     }
   }
-  if (agreement_.decision() && !agreement_.expelled()) {
+  if (agreement_.decision()) {
     MessageWriter message = message_of(kDecide, number_);
     message.put_all(std::span<const uint64_t>(agreement_.decision()->words()));
     broadcast(message);
   }
 }
 
+// Nobody tells a rank that was lost; it notices that the verdict is against it and stays so.
+bool Attempt::given_up() {
+  if (!agreement_.condemned().has(endpoint_.self())) {
+    condemned_since_.reset();
+    return false;
+  }
+  if (!condemned_since_) {
+    condemned_since_ = transport().now();
+  }
+  given_up_ = transport().now() >= *condemned_since_ + patience_.silence * 2;
+  return given_up_;
+}
+
+bool Attempt::expelled() const {
+  if (given_up_ || agreement_.decision()->has(endpoint_.self())) {
+    return true;
+  }
+  int present = 0;
+  int silent = 0;
+  for (int rank = 0; rank < endpoint_.ranks(); ++rank) {
+    const bool lost = agreement_.decision()->has(rank);
+    present += lost ? 0 : 1;
+    silent += lost && takes_part(rank) && !endpoint_.transport.health(rank).gone ? 1 : 0;
+  }
+  return present < silent;
+}
+
 void Attempt::take_back() {
   const bool success = succeeded();
   bool may_still_write = false;
-  for (const int rank : agreement_.believed().ranks()) {
+  for (const int rank : agreement_.condemned().ranks()) {
     may_still_write |= takes_part(rank) && !transport().health(rank).gone;
   }
   for (const Block& block : lent_) {
@@ -260,12 +312,16 @@ void Attempt::read_message(int peer, MessageReader& reader, uint8_t kind) {
       }
       return;
     }
-    case kVote:
+    case kVote: {
+      const std::optional<Accusations> accusations = read_accusations(reader, endpoint_.ranks());
+      if (reader.finished() && accusations) {
+        agreement_.hear_vote(peer, *accusations);
+      }
+      return;
+    }
     case kDecide: {
       const RankSet set = read_set(reader, endpoint_.ranks());
-      if (reader.finished() && kind == kVote) {
-        agreement_.hear_vote(peer, set);
-      } else if (reader.finished()) {
+      if (reader.finished()) {
         agreement_.hear_decision(set);
       }
       return;
@@ -285,31 +341,34 @@ void Attempt::broadcast(const MessageWriter& message) {
 }
 
 void Attempt::send_votes() {
-  if (const std::optional<RankSet> vote = agreement_.take_vote()) {
-    MessageWriter message = message_of(kVote, number_);
-    message.put_all(std::span<const uint64_t>(vote->words()));
-    broadcast(message);
+  if (const std::optional<Accusations> vote = agreement_.take_vote()) {
+    broadcast(vote_message(*vote, number_));
   }
 }
 
-// Suspects who is overdue, and says when somebody may next become so.
+// Accuses who is overdue, and says when somebody may next become so.
 Instant Attempt::watch(const std::function<bool(int)>& missing) {
   Instant next = late_;
   for (int rank = 0; rank < endpoint_.ranks(); ++rank) {
     if (rank == endpoint_.self() || !takes_part(rank)) {
       continue;
     }
-    const bool waited_for = missing(rank);
-    if (!waited_for && !agreement_.awaits(rank)) {
+    const auto waited_for = [&] {
+      return !agreement_.condemned().has(rank) && (missing(rank) || agreement_.awaits(rank));
+    };
+    if (!waited_for()) {
       continue;
     }
-    if (overdue(rank, waited_for) || known_gone(rank)) {
-      if (missing(rank) || agreement_.awaits(rank)) {
-        agreement_.suspect(rank);
+    if (overdue(rank, missing(rank)) || known_gone(rank)) {
+      if (waited_for()) {
+        agreement_.accuse(rank);
       }
       continue;
     }
     next = std::min(next, transport().health(rank).heard + patience_.silence);
+  }
+  if (condemned_since_) {
+    next = std::min(next, *condemned_since_ + patience_.silence * 2);
   }
   return std::max(next, transport().now());
 }
@@ -340,8 +399,8 @@ Status run_call(Endpoint& endpoint, const Patience& patience,
     current.take_back();
     if (current.expelled()) {
       return Error{"rank " + std::to_string(endpoint.self()) +
-                       " (this one) was declared lost by the others: it was silent for longer than "
-                       "their patience. Open a new communicator",
+                       " (this one) is lost to the others: one side did not hear the other for "
+                       "longer than its patience. Open a new communicator",
                    {}};
     }
     if (current.succeeded()) {

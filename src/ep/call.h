@@ -78,10 +78,11 @@ class Attempt {
   // `rank` itself, so that after the patience for a call it is lost.
   Progress wait(const std::function<bool()>& advance, const std::function<bool(int)>& missing);
 
-  // Votes until the survivors agree; afterwards decision() is set, or this rank is expelled.
+  // Votes until the survivors agree; afterwards decision() is set, unless this rank is alone.
   void settle(Progress progress);
   const RankSet& decision() const { return *agreement_.decision(); }
-  bool expelled() const { return agreement_.expelled(); }
+  // The others lost this rank, or it lost contact with most of them, so that they have.
+  bool expelled() const;
   // After settle(). Frees what was lent and need not be kept. What a newly lost peer that is not
   // known to have ended may still write to is never used again.
   void take_back();
@@ -99,12 +100,15 @@ class Attempt {
   Instant watch(const std::function<bool(int)>& missing);
   bool overdue(int rank, bool missing) const;
   bool known_gone(int rank);
+  bool given_up();
 
   Endpoint& endpoint_;
   Patience patience_;
   uint64_t number_;
   Instant late_;  // end of the patience for what is waited for now
   bool voting_ = false;
+  std::optional<Instant> condemned_since_;  // this rank, by what it knows
+  bool given_up_ = false;
   Agreement agreement_;
   std::vector<PeerDeclaration> declarations_;
   std::vector<bool> declared_;
