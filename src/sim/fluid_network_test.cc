@@ -78,8 +78,7 @@ TEST(FluidNetwork, ADarkLinkStopsItsFlowsOnly) {
   std::vector<BitRate> capacity = rates(2);
   capacity[1] = BitRate();
   FluidNetwork network(capacity);
-  const TemplateId both = network.define({flow({share(0)}, 12'500), flow({share(1)}, 25'000)});
-  network.start(both, SimTime());
+  network.start({flow({share(0)}, 12'500), flow({share(1)}, 25'000)}, SimTime());
   std::vector<TransferId> done;
   EXPECT_EQ(network.next_completion(), SimTime::from_us(1));  // the flow on link 0
   network.advance(SimTime::from_us(1), done);

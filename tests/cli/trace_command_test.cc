@@ -92,6 +92,7 @@ TEST_F(TraceCommand, UsageErrorsExitWithTwoAndLeaveNothing) {
                                           "generate t.txt" + good,
                                           "generate t.npy --shape flat" + good,
                                           "generate t.npy --skew nan" + good,
+                                          "generate t.npy --shape uniform --skew 1" + good,
                                           "generate t.npy --iterations 0" + good,
                                           "generate t.npy --unknown 1" + good,
                                           "import none.txt t.npy",
