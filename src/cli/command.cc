@@ -1,7 +1,6 @@
 #include "cli/command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -10,7 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
+
+#include "scenario/pending_file.h"
 
 namespace mixnet::cli {
 
@@ -18,37 +20,6 @@ namespace {
 
 // fmt::print throws when the stream is closed; an error message must not.
 void print_error(const std::string& line) { std::fputs(line.c_str(), stderr); }
-
-Error write_error(const std::string& path) {
-  return Error{std::string("cannot write: ") + std::strerror(errno), path};
-}
-
-Status write_text(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) {
-    return write_error(path);
-  }
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = std::fclose(file) == 0;
-  return written && closed ? Status() : Status(write_error(path));
-}
-
-struct Destination {
-  std::string written;  // a temporary name, to be renamed
-  std::string final;
-};
-
-// A link goes on pointing at the file that it names. A device or a pipe is written as it is:
-// renaming a file over /dev/null would replace it for everyone.
-Destination destination_of(const std::string& path) {
-  std::error_code unknown;
-  const std::filesystem::path target = std::filesystem::canonical(path, unknown);
-  const std::string final = unknown ? path : target.string();
-  const bool replaceable =
-      unknown || std::filesystem::is_regular_file(target) || std::filesystem::is_directory(target);
-  // The process id keeps two runs with one output folder apart.
-  return {replaceable ? fmt::format("{}.{}.tmp", final, getpid()) : final, final};
-}
 
 }  // namespace
 
@@ -89,6 +60,29 @@ CLI::Validator finite_range(double low, double high) {
       "FLOAT in " + range);
 }
 
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    option->check(CLI::Validator(
+        [](const std::string& text) {
+          return text.empty() ? std::string("its value is empty: give one, or leave the option out")
+                              : std::string();
+        },
+        ""));
+  }
+  for (CLI::App* command : app.get_subcommands({})) {
+    refuse_empty_values(*command);
+  }
+}
+
+Status check_used(const CLI::App& command, const std::vector<DependentOption>& options) {
+  for (const DependentOption& option : options) {
+    if (!option.used && command.count(option.name) > 0) {
+      return Error{fmt::format("{} has no effect here: {}", option.name, option.fix), ""};
+    }
+  }
+  return Status();
+}
+
 Status make_folder(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
@@ -121,26 +115,25 @@ Status check_outputs(const std::vector<std::string>& outputs,
 }
 
 Status write_files(const std::vector<OutputFile>& files) {
-  std::vector<Destination> destinations;
+  std::vector<scenario::PendingFile> pending;
   for (const OutputFile& file : files) {
-    destinations.push_back(destination_of(file.path));
-  }
-  Status status;
-  for (std::size_t i = 0; i < files.size() && status.ok(); ++i) {
-    status = write_text(destinations[i].written, files[i].text);
-  }
-  for (const Destination& destination : destinations) {
-    if (destination.written == destination.final) {
-      continue;
+    Result<scenario::PendingFile> created = scenario::PendingFile::create(file.path);
+    if (!created) {
+      return created.error();
     }
-    if (status.ok() && std::rename(destination.written.c_str(), destination.final.c_str()) != 0) {
-      status = write_error(destination.final);
+    if (Status written = created->write(file.text); !written) {
+      return written;
     }
-    if (!status.ok()) {
-      std::remove(destination.written.c_str());
+    pending.push_back(std::move(created).value());
+  }
+  for (const auto step : {&scenario::PendingFile::finish, &scenario::PendingFile::rename}) {
+    for (scenario::PendingFile& file : pending) {
+      if (Status done = (file.*step)(); !done) {
+        return done;
+      }
     }
   }
-  return status;
+  return Status();
 }
 
 }  // namespace mixnet::cli

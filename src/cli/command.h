@@ -40,6 +40,19 @@ int finish_output(int exit_code);
 // A number from `low` to `high`; unlike CLI::Range not NaN.
 CLI::Validator finite_range(double low, double high);
 
+// Refuses empty values of all options and arguments of the program: an empty variable of a script
+// names no file. To be called when all commands are there.
+void refuse_empty_values(CLI::App& app);
+
+// An option that does nothing unless `used`; `fix` says what to type instead.
+struct DependentOption {
+  const char* name;
+  bool used;
+  const char* fix;
+};
+// Refuses options that were given and do nothing.
+Status check_used(const CLI::App& command, const std::vector<DependentOption>& options);
+
 // The folder and those above it, unless they exist.
 Status make_folder(const std::string& path);
 
@@ -52,9 +65,8 @@ struct OutputFile {
   std::string path;
   std::string text;
 };
-// Writes every file to a temporary name beside its path, then renames all of them in order: readers
-// see old files or new ones, never half of one, and a failure leaves the old set. A path that names
-// a device or a pipe is written in place.
+// Writes every file without its name, then renames all of them in order: readers see old files or
+// new ones, never half of one, and a failure leaves the old set (scenario/pending_file.h).
 Status write_files(const std::vector<OutputFile>& files);
 
 }  // namespace mixnet::cli

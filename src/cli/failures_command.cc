@@ -66,7 +66,13 @@ void print_table(const std::vector<FabricFailures>& fabrics) {
   fmt::print("{}", kPublished);
 }
 
-int run(const FailuresOptions& options) {
+int run(const CLI::App& command, const FailuresOptions& options) {
+  if (Status status = check_used(command, {{"--probability", options.draws > 0,
+                                            "it is for random jobs; add --draws 20, or leave it "
+                                            "out"}});
+      !status) {
+    return report_usage_error(status.error());
+  }
   const Result<scenario::Scenario> scenario =
       scenario::read_scenario(options.scenario, options.overrides);
   if (!scenario) {
@@ -122,7 +128,7 @@ void add_failures_command(CLI::App& app, Outcome& outcome) {
   command->add_option("--set", options->overrides,
                       "Change a key of the scenario, e.g. cluster.nic_rate=100Gbps (repeatable)");
   command->add_flag("--json", options->json, "Print one JSON object on standard output");
-  command->callback([options, &outcome] { outcome.exit_code = run(*options); });
+  command->callback([command, options, &outcome] { outcome.exit_code = run(*command, *options); });
 }
 
 }  // namespace mixnet::cli

@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   mixnet::cli::add_catalog_command(app, outcome);
   mixnet::cli::add_ocs_command(app, outcome);
   mixnet::cli::add_bench_command(app, outcome);
+  mixnet::cli::refuse_empty_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

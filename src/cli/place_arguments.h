@@ -31,6 +31,7 @@ struct PlaceArguments {
   int slots = 0;
   int groups = 1;
   std::string topology;
+  int gpus_per_host = 0;  // of the topology; 0 without one
   std::string current;
   double budget_ms = static_cast<double>(plan::kDefaultPlaceWork) / kPlaceStepsPerMs;
   double nic_weight = 1;
@@ -49,6 +50,12 @@ struct PlaceInputs {
 // GPUs and nodes that were not typed follow from the topology. Errors: neither says them, or the
 // shape cannot be.
 Result<plan::PlaceCluster> cluster_of(PlaceArguments& typed);
+
+// What the shape of the cluster leaves out, in words.
+std::vector<std::string> shape_notes(const PlaceArguments& typed);
+
+// Groups are of equal size; `file` has the experts.
+Status check_groups(const PlaceArguments& typed, int64_t experts, const std::string& file);
 
 void add_joint_options(CLI::App& command, PlaceArguments& typed);
 void add_replay_options(CLI::App& command, PlaceArguments& typed);

@@ -27,29 +27,6 @@ struct Answer {
   std::set<std::string> notes;
 };
 
-Result<PlaceInputs> read_inputs(PlaceArguments& typed) {
-  PlaceInputs inputs;
-  Result<LayerLoads> layers = read_layer_loads(typed.loads);
-  if (!layers) {
-    return layers.error();
-  }
-  inputs.layers = std::move(layers).value();
-  Result<plan::PlaceCluster> cluster = cluster_of(typed);
-  if (!cluster) {
-    return cluster.error();
-  }
-  inputs.cluster = std::move(cluster).value();
-  if (!typed.current.empty()) {
-    Result<std::vector<std::vector<int>>> maps =
-        read_current(typed.current, inputs.layers.loads.rows());
-    if (!maps) {
-      return maps.error();
-    }
-    inputs.current = std::move(maps).value();
-  }
-  return inputs;
-}
-
 plan::PlaceProblem problem_of(const PlaceInputs& inputs, std::size_t layer, int groups) {
   plan::PlaceProblem problem;
   const auto row = inputs.layers.loads.row(layer);
@@ -62,6 +39,48 @@ plan::PlaceProblem problem_of(const PlaceInputs& inputs, std::size_t layer, int 
     problem.current = inputs.current[layer];
   }
   return problem;
+}
+
+Status check_current(const PlaceArguments& typed, const PlaceInputs& inputs) {
+  for (std::size_t l = 0; l < inputs.current.size(); ++l) {
+    const plan::PlaceProblem problem = problem_of(inputs, l, typed.groups);
+    if (Status status = plan::check_current(problem, inputs.cluster.slots()); !status) {
+      return error_at(typed.current, fmt::format("layer {}: {}", l, status.error().message));
+    }
+  }
+  return Status();
+}
+
+Result<PlaceInputs> read_inputs(PlaceArguments& typed) {
+  PlaceInputs inputs;
+  Result<LayerLoads> layers = read_layer_loads(typed.loads);
+  if (!layers) {
+    return layers.error();
+  }
+  inputs.layers = std::move(layers).value();
+  if (Status status =
+          check_groups(typed, static_cast<int64_t>(inputs.layers.loads.cols()), typed.loads);
+      !status) {
+    return status.error();
+  }
+  Result<plan::PlaceCluster> cluster = cluster_of(typed);
+  if (!cluster) {
+    return cluster.error();
+  }
+  inputs.cluster = std::move(cluster).value();
+  inputs.notes = shape_notes(typed);
+  if (!typed.current.empty()) {
+    Result<std::vector<std::vector<int>>> maps =
+        read_current(typed.current, inputs.layers.loads.rows());
+    if (!maps) {
+      return maps.error();
+    }
+    inputs.current = std::move(maps).value();
+    if (Status status = check_current(typed, inputs); !status) {
+      return status.error();
+    }
+  }
+  return inputs;
 }
 
 Result<Answer> place_eplb(const PlaceArguments& typed, const PlaceInputs& inputs) {
@@ -77,9 +96,6 @@ Result<Answer> place_eplb(const PlaceArguments& typed, const PlaceInputs& inputs
   }
   for (std::size_t l = 0; l < plan->phy2log.rows(); ++l) {
     const plan::PlaceProblem problem = problem_of(inputs, l, typed.groups);
-    if (Status status = plan::check_current(problem, plan->phy2log.cols()); !status) {
-      return Error{fmt::format("layer {}: {}", l, status.error().message), typed.current};
-    }
     plan::LayerPlacement layer;
     const auto slots = plan->phy2log.row(l);
     const auto counts = plan->logcnt.row(l);
@@ -103,6 +119,9 @@ Result<Answer> place_nic_aware(const PlaceArguments& typed, const PlaceInputs& i
   options.move_cost = typed.move_cost;
   options.work = static_cast<int64_t>(typed.budget_ms * kPlaceStepsPerMs);
   Answer answer;
+  if (typed.groups > 1 && inputs.cluster.hosts() == 1) {
+    answer.notes.insert("all groups are on the only node, so --groups changes nothing");
+  }
   for (std::size_t l = 0; l < inputs.layers.loads.rows(); ++l) {
     const plan::PlaceProblem problem = problem_of(inputs, l, typed.groups);
     if (!inputs.layers.sources.empty() && problem.sources.empty()) {
@@ -113,7 +132,7 @@ Result<Answer> place_nic_aware(const PlaceArguments& typed, const PlaceInputs& i
     }
     Result<plan::LayerPlacement> layer = plan::place_layer(inputs.cluster, problem, options);
     if (!layer) {
-      return Error{fmt::format("layer {}: {}", l, layer.error().message), layer.error().where};
+      return error_at(typed.loads, fmt::format("layer {}: {}", l, layer.error().message));
     }
     if (!layer->note.empty()) {
       answer.notes.insert(layer->note);
@@ -188,9 +207,6 @@ Status check_arguments(const PlaceArguments& typed, bool joint) {
   if (joint && !typed.replay.empty()) {
     return Error{"--replay compares placements alone: use --policy eplb or nic-aware", ""};
   }
-  if (!typed.out.empty() && typed.replay.empty()) {
-    return Error{"--out is for --replay; the maps of a placement come with --json", ""};
-  }
   if (!typed.current.empty() && (joint || !typed.replay.empty())) {
     return Error{"--current is for a placement alone, not for --policy joint or --replay", ""};
   }
@@ -200,13 +216,38 @@ Status check_arguments(const PlaceArguments& typed, bool joint) {
         "for example --alpha 6 --eps 2",
         ""};
   }
-  if (!joint && (typed.alpha > 0 || typed.eps > 0 || typed.spread > 0)) {
-    return Error{"--alpha, --eps and --spread are for --policy joint", ""};
-  }
   return Status();
 }
 
-int run_place(PlaceArguments typed) {
+Status check_effects(const CLI::App& command, const PlaceArguments& typed) {
+  const bool joint = typed.policy == plan::place_policy_name(plan::PlacePolicy::kJoint);
+  const bool nic_aware = typed.policy == plan::place_policy_name(plan::PlacePolicy::kNicAware);
+  const bool replay = !typed.replay.empty();
+  const bool moves = nic_aware && (replay || !typed.current.empty());
+  const char* const is_replay = "it is for --replay TRACE";
+  const char* const is_joint = "--alpha, --eps and --spread are for --policy joint";
+  const char* const is_nic_aware = "it is for --policy nic-aware";
+  return check_used(
+      command,
+      {{"--out", replay, "--out is for --replay; the maps of a placement come with --json"},
+       {"--every", replay, is_replay},
+       {"--threshold", replay, is_replay},
+       {"--alpha", joint, is_joint},
+       {"--eps", joint, is_joint},
+       {"--spread", joint, is_joint},
+       {"--spread", !typed.loads.ends_with(".npy"),
+        "the trace says what every source sends; leave it out"},
+       {"--groups", !joint, "--policy joint knows no groups; use eplb or nic-aware"},
+       {"--nic-weight", nic_aware, is_nic_aware},
+       {"--budget", nic_aware, is_nic_aware},
+       {"--move-cost", moves,
+        "it is for --policy nic-aware with a placement in use; give it with --current"}});
+}
+
+int run_place(const CLI::App& command, PlaceArguments typed) {
+  if (Status status = check_effects(command, typed); !status) {
+    return report_usage_error(status.error());
+  }
   const bool joint = typed.policy == plan::place_policy_name(plan::PlacePolicy::kJoint);
   if (Status status = check_arguments(typed, joint); !status) {
     return report_usage_error(status.error());
@@ -220,13 +261,17 @@ int run_place(PlaceArguments typed) {
     return report_usage_error(inputs.error());
   }
   if (joint) {
+    for (const std::string& note : inputs->notes) {
+      print_note("note: " + note);
+    }
     return run_place_joint(typed, *inputs);
   }
   const bool eplb = typed.policy == plan::place_policy_name(plan::PlacePolicy::kEplb);
-  const Result<Answer> answer = eplb ? place_eplb(typed, *inputs) : place_nic_aware(typed, *inputs);
+  Result<Answer> answer = eplb ? place_eplb(typed, *inputs) : place_nic_aware(typed, *inputs);
   if (!answer) {
     return report_usage_error(answer.error());
   }
+  answer->notes.insert(inputs->notes.begin(), inputs->notes.end());
   for (const std::string& note : answer->notes) {
     print_note("note: " + note);
   }
@@ -301,7 +346,8 @@ void add_place_command(CLI::App& app, Outcome& outcome) {
       "--slots 64 --alpha 6 --eps 2\n"
       "          mixnet place --replay trace.npy --every 200 --gpus 16 --nodes 2 --slots 72\n"
       "          mixnet place loads.csv --topology examples/h20.toml --nodes 4 --slots 288 --json");
-  command->callback([typed, &outcome] { outcome.exit_code = run_place(*typed); });
+  command->callback(
+      [command, typed, &outcome] { outcome.exit_code = run_place(*command, *typed); });
 }
 
 }  // namespace mixnet::cli

@@ -70,7 +70,12 @@ Result<std::vector<std::vector<int>>> read_current(const std::string& path, std:
   if (!text) {
     return text.error();
   }
-  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
+  nlohmann::json json;
+  try {
+    json = nlohmann::json::parse(*text);
+  } catch (const nlohmann::json::exception& problem) {
+    return error_at(path, fmt::format("not valid JSON: {}", problem.what()));
+  }
   const char* const wanted =
       "expected {\"layers\": [{\"phy2log\": [0, 1, ...]}, ...]}, as `mixnet place --json` prints "
       "it";

@@ -25,9 +25,10 @@ Result<DemandMatrix> sent_by_server(const PlaceArguments& typed, const PlaceInpu
   }
   const Matrix<double>& sources = inputs.layers.sources[layer];
   if (sources.rows() % servers != 0) {
-    return Error{fmt::format("the {} sources of the trace do not divide over {} nodes",
-                             sources.rows(), servers),
-                 ""};
+    return error_at(typed.loads,
+                    fmt::format("the {0} sources of the trace do not divide over {1} nodes: give "
+                                "--nodes a divisor of {0}",
+                                sources.rows(), servers));
   }
   DemandMatrix sent(servers, sources.cols());
   for (std::size_t s = 0; s < sources.rows(); ++s) {
@@ -47,8 +48,10 @@ Result<std::vector<PlacementGain>> place_joint(const PlaceArguments& typed,
         ""};
   }
   if (typed.slots < static_cast<int>(inputs.layers.loads.cols())) {
-    return Error{
-        fmt::format("{} experts need at least as many --slots", inputs.layers.loads.cols()), ""};
+    return error_at(
+        typed.loads,
+        fmt::format("{} slots do not hold its {} experts: give at least --slots {}", typed.slots,
+                    inputs.layers.loads.cols(), inputs.layers.loads.cols()));
   }
   const auto& loads = inputs.layers.loads.cells();
   if (!loads.empty() && *std::max_element(loads.begin(), loads.end()) > kMostJointLoad) {
@@ -68,7 +71,7 @@ Result<std::vector<PlacementGain>> place_joint(const PlaceArguments& typed,
     problem.eps = typed.eps;
     Result<PlacementGain> gain = placement_gain(problem, typed.slots);
     if (!gain) {
-      return Error{fmt::format("layer {}: {}", l, gain.error().message), gain.error().where};
+      return error_at(typed.loads, fmt::format("layer {}: {}", l, gain.error().message));
     }
     gains.push_back(std::move(gain).value());
   }

@@ -128,7 +128,7 @@ Status check_hosts(const plan::PlaceCluster& cluster) {
           fmt::format("{} GPUs do not fill {} hosts of one size (the last may have fewer), "
                       "as swaps within hosts need: change the number of GPUs or nodes",
                       cluster.gpus(), hosts),
-          ""};
+          "--gpus and --nodes"};
     }
   }
   return Status();

@@ -22,6 +22,19 @@ Status write_pictures(const PlaceArguments& typed, const nlohmann::ordered_json&
                       {typed.out + "/replay.json", result.dump(2) + "\n"}});
 }
 
+// What the plans leave out of account.
+std::vector<std::string> replay_notes(const PlaceArguments& typed, bool eplb) {
+  std::vector<std::string> notes = shape_notes(typed);
+  if (typed.groups % typed.nodes != 0 && (eplb || typed.groups > 1)) {
+    notes.push_back(
+        fmt::format("{} group{} cannot be divided over {} nodes, so every plan ignores "
+                    "groups{}",
+                    typed.groups, typed.groups == 1 ? "" : "s", typed.nodes,
+                    eplb ? " and nodes (EPLB's global policy)" : ""));
+  }
+  return notes;
+}
+
 }  // namespace
 
 void add_replay_options(CLI::App& command, PlaceArguments& typed) {
@@ -44,11 +57,13 @@ int run_place_replay(const PlaceArguments& typed, const plan::PlaceCluster& clus
   if (!trace) {
     return report_usage_error(trace.error());
   }
+  if (Status status = check_groups(typed, trace->view().experts, typed.replay); !status) {
+    return report_usage_error(status.error());
+  }
+  const bool eplb = typed.policy == plan::place_policy_name(plan::PlacePolicy::kEplb);
   PlaceReplayOptions options;
   options.cluster = cluster;
-  options.policy = typed.policy == plan::place_policy_name(plan::PlacePolicy::kEplb)
-                       ? plan::PlacePolicy::kEplb
-                       : plan::PlacePolicy::kNicAware;
+  options.policy = eplb ? plan::PlacePolicy::kEplb : plan::PlacePolicy::kNicAware;
   options.groups = typed.groups;
   options.every = typed.every;
   options.swaps.threshold = typed.threshold;
@@ -57,9 +72,16 @@ int run_place_replay(const PlaceArguments& typed, const plan::PlaceCluster& clus
   options.search.work = static_cast<int64_t>(typed.budget_ms * kPlaceStepsPerMs);
   const Result<PlaceReplayResult> result = replay_placement(trace->view(), options);
   if (!result) {
-    return report_usage_error(result.error());
+    const Error& error = result.error();
+    return report_usage_error(
+        error_at(error.where.empty() ? typed.replay : error.where, error.message));
   }
-  const nlohmann::ordered_json json = replay_json(*result, typed.every);
+  const std::vector<std::string> notes = replay_notes(typed, eplb);
+  for (const std::string& note : notes) {
+    print_note("note: " + note);
+  }
+  nlohmann::ordered_json json = replay_json(*result, typed.every);
+  json["notes"] = notes;
   if (!typed.out.empty()) {
     if (Status status = write_pictures(typed, json); !status) {
       return report_failure(status.error());

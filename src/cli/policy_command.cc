@@ -228,8 +228,8 @@ int run_policy(const PolicyArguments& typed) {
   const Deployment deployment = plan::with_resolved_skew(*read);
   std::optional<CountedTokens> counted;
   if (!typed.tokens.empty()) {
-    const Result<RoutedTokens> tokens =
-        scenario::read_token_file(typed.tokens, {deployment.ep, deployment.model.experts});
+    const Result<RoutedTokens> tokens = scenario::read_token_file(
+        typed.tokens, {deployment.ep, deployment.model.experts, deployment.model.top_k});
     if (!tokens) {
       return report_usage_error(tokens.error());
     }

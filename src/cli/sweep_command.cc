@@ -117,11 +117,18 @@ int print_points(const std::vector<SweepPoint>& points, const std::set<std::stri
                                                        : ""));
     }
   }
+  for (const SweepPoint& point : points) {
+    if (point.error.has_value()) {
+      report_usage_error(error_at(report::json_text(point.point), point.error->text()));
+    }
+  }
   if (!options.json) {
     print_text(fmt::format("{} points, {} done; about {:.0f} s of CPU time for the rest\n",
                            points.size(), done, cost_s));
   }
-  return kExitOk;
+  const bool usable = std::none_of(points.begin(), points.end(),
+                                   [](const SweepPoint& point) { return point.error.has_value(); });
+  return usable ? kExitOk : kExitUsage;
 }
 
 // Everything of one run.
@@ -241,7 +248,13 @@ int list(const SweepOptions& options, const std::vector<SweepPoint>& mine) {
   return print_points(mine, there, options);
 }
 
-int run(const SweepOptions& options) {
+int run(const CLI::App& command, const SweepOptions& options) {
+  if (Status status = check_used(command, {{"--report", !options.dry_run,
+                                            "--dry-run simulates nothing; `mixnet sweep report` "
+                                            "draws results that are there"}});
+      !status) {
+    return report_usage_error(status.error());
+  }
   const Result<Shard> shard = parse_shard(options.shard);
   const Result<scenario::Sweep> sweep =
       shard.ok() ? scenario::read_sweep(options.sweep) : Result<scenario::Sweep>(shard.error());
@@ -291,7 +304,7 @@ void add_sweep_command(CLI::App& app, Outcome& outcome) {
     outcome.exit_code =
         options->sweep.empty()
             ? report_usage_error({"name a sweep file; examples/sweeps/ has some", ""})
-            : run(*options);
+            : run(*command, *options);
   });
 }
 

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "scenario/pending_file.h"
 #include "scenario/text_file.h"
 
 namespace mixnet::cli {
@@ -143,19 +143,23 @@ Status SweepFile::read() {
 // The new file is locked before it gets its name. A record lock ends when any descriptor of the
 // file is closed, so the old one, which no longer has a name, is closed last.
 Status SweepFile::rewrite(const std::string& text) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path_, getpid());
-  const int descriptor =
-      ::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor < 0 || !lock(descriptor) || !write_all(descriptor, text) ||
-      fdatasync(descriptor) != 0 || std::rename(temporary.c_str(), path_.c_str()) != 0) {
-    const Error error = failure("cannot write it again without its unfinished lines");
-    if (descriptor >= 0) {
-      close(descriptor);
-      std::remove(temporary.c_str());
-    }
-    return error;
+  Result<scenario::PendingFile> file = scenario::PendingFile::create(path_);
+  if (!file.ok()) {
+    return file.error();
   }
-  close(std::exchange(descriptor_, descriptor));
+  if (fcntl(file->descriptor(), F_SETFL, O_APPEND) != 0 || !lock(file->descriptor())) {
+    return failure("cannot write it again without its unfinished lines");
+  }
+  Status done = file->write(text);
+  done = done.ok() ? file->finish() : done;
+  if (done.ok() && fdatasync(file->descriptor()) != 0) {
+    done = failure("cannot write it again without its unfinished lines");
+  }
+  done = done.ok() ? file->rename() : done;
+  if (!done.ok()) {
+    return done;
+  }
+  close(std::exchange(descriptor_, file->release()));
   return Status();
 }
 

@@ -56,6 +56,19 @@ TEST(SweepFile, DropsFailuresSoThatTheyAreTriedAgain) {
   EXPECT_EQ(read_all(path), kOne + "\n" + kTwo + "\n");
 }
 
+TEST(SweepFile, IsRewrittenBehindALink) {
+  const TemporaryDirectory directory;
+  const std::string target = directory.write("target", kOne + "\n{\"id\":");
+  std::filesystem::create_symlink("target", directory.file("r.jsonl"));
+  {
+    auto file = SweepFile::open(directory.file("r.jsonl"));
+    ASSERT_TRUE(file.ok()) << file.error().text();
+    EXPECT_TRUE(file->append(kTwo).ok());
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(directory.file("r.jsonl")));
+  EXPECT_EQ(read_all(target), kOne + "\n" + kTwo + "\n");
+}
+
 TEST(SweepFile, LeavesOtherFilesAlone) {
   const TemporaryDirectory directory;
   for (const std::string text : {"seed = 1\n", "seed = 1", "{}\n",

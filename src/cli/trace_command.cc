@@ -86,7 +86,7 @@ scenario::GeneratorProgress progress_for(const scenario::TraceShape& shape) {
   };
 }
 
-int run_generate(GenerateOptions& options) {
+int run_generate(const CLI::App& command, GenerateOptions& options) {
   if (!names_a_trace(options.output)) {
     return report_bad_name(options.output);
   }
@@ -96,6 +96,12 @@ int run_generate(GenerateOptions& options) {
   }
   scenario::GeneratorOptions& generator = options.generator;
   generator.shape = *shape;
+  if (Status used = check_used(command, {{"--skew", *shape != scenario::LoadShape::kUniform,
+                                          "uniform experts have none; use --shape zipf or "
+                                          "log-normal, or leave it out"}});
+      !used) {
+    return report_usage_error(used.error());
+  }
   const Status valid = scenario::check_options(generator);
   if (!valid) {
     return report_usage_error(valid.error());
@@ -265,7 +271,8 @@ void add_generate(CLI::App& trace, Outcome& outcome) {
       "Every source sends exactly tokens x top-k assignments and no expert more than `tokens`.\n"
       "Example: mixnet trace generate mixtral.npy --shape log-normal --skew 0.5 --iterations 100 "
       "--layers 32 --sources 8 --experts 8 --tokens 32768 --top-k 2");
-  command->callback([options, &outcome] { outcome.exit_code = run_generate(*options); });
+  command->callback(
+      [command, options, &outcome] { outcome.exit_code = run_generate(*command, *options); });
 }
 
 void add_import(CLI::App& trace, Outcome& outcome) {

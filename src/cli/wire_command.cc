@@ -159,7 +159,19 @@ void print_table(const plan::WireProblem& problem, const Wiring& wiring, Allocat
   fmt::print("{}: {}\n", allocator_name(allocator), verdict(wiring, allocator));
 }
 
-int run_wire(const WireOptions& options) {
+Status check_wire_options(const CLI::App& command, const WireOptions& options) {
+  return check_used(
+      command, {{"--gpus", options.routes, "add --routes, which names GPUs, or leave it out"},
+                {"--numa-nodes", options.routes, "add --routes, which names NICs, or leave it out"},
+                {"--budget", parse_allocator(options.algorithm) == Allocator::kRelay,
+                 "only --algorithm relay searches as long as it is told; use it, or leave the "
+                 "budget out"}});
+}
+
+int run_wire(const CLI::App& command, const WireOptions& options) {
+  if (Status status = check_wire_options(command, options); !status) {
+    return report_usage_error(status.error());
+  }
   if (options.alpha + options.eps == 0) {
     return report_usage_error(
         Error{"a server needs at least one NIC: give --alpha or --eps above 0", ""});
@@ -199,7 +211,9 @@ int run_wire(const WireOptions& options) {
       print_routes(wiring, layout);
     }
   }
-  return kExitOk;
+  return std::isfinite(wiring.completion)
+             ? kExitOk
+             : report_failure(Error{verdict(wiring, allocator), options.matrix});
 }
 
 }  // namespace
@@ -244,9 +258,11 @@ void add_wire_command(CLI::App& app, Outcome& outcome) {
       ->check(CLI::Range(1, 64));
   command->add_flag("--json", options->json, "print one JSON object instead of a table");
   command->footer(
-      "One NIC moves one unit of the matrix per unit of time and direction.\n"
+      "One NIC moves one unit of the matrix per unit of time and direction. The exit code is 1 if "
+      "some\ndemand can never be delivered.\n"
       "Example: mixnet wire demand.txt --alpha 6 --eps 2 --algorithm relay --routes");
-  command->callback([options, &outcome] { outcome.exit_code = run_wire(*options); });
+  command->callback(
+      [command, options, &outcome] { outcome.exit_code = run_wire(*command, *options); });
 }
 
 }  // namespace mixnet::cli

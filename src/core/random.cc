@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "core/check.h"
+#include "core/fnv.h"
 
 namespace mixnet {
 namespace {
@@ -17,19 +18,10 @@ uint64_t split_mix(uint64_t& x) {
   return z ^ (z >> 31);
 }
 
-// FNV-1a, only to give each stream name its own seed.
-uint64_t name_hash(std::string_view name) {
-  uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : name) {
-    h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  }
-  return h;
-}
-
 }  // namespace
 
 RandomStream::RandomStream(uint64_t root_seed, std::string_view name) {
-  uint64_t x = root_seed ^ name_hash(name);
+  uint64_t x = root_seed ^ fnv1a(name);
   for (uint64_t& word : state_) {
     word = split_mix(x);
   }

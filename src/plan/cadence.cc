@@ -106,8 +106,9 @@ std::vector<RewireOption> CadenceController::options_for(Staleness::Target targe
   const Matrix<int>& fresh = staleness_.circuits(target);
   const std::vector<DemandMatrix>& fitted = staleness_.matrices(target);
   const std::vector<DemandMatrix>& last = staleness_.matrices(Staleness::Target::kLast);
-  const double fitted_base = summed(fitted, fresh);
-  const double last_base = summed(last, staleness_.circuits(Staleness::Target::kLast));
+  const double fitted_base = summed_completion(region_, fitted, fresh);
+  const double last_base =
+      summed_completion(region_, last, staleness_.circuits(Staleness::Target::kLast));
   std::vector<RewireOption> options;
   if (!(fitted_base > 0) || !std::isfinite(fitted_base) || !(last_base > 0)) {
     return options;
@@ -124,26 +125,18 @@ std::vector<RewireOption> CadenceController::options_for(Staleness::Target targe
     const CircuitChange change = change_between(laid_, option.circuits);
     option.changed = change.changed();
     const double usual = std::max(0.0, staleness_.excess_at(target, 1));
-    const double fit = summed(fitted, option.circuits) / fitted_base;
-    const double now = summed(last, option.circuits) / last_base - usual;
+    const double fit = summed_completion(region_, fitted, option.circuits) / fitted_base;
+    const double now = summed_completion(region_, last, option.circuits) / last_base - usual;
     option.completion = std::max(1.0, std::max(fit, now));
     if (options_.detour) {
-      option.dark_completion = std::max(option.completion, summed(last, change.stays) / last_base);
+      option.dark_completion =
+          std::max(option.completion, summed_completion(region_, last, change.stays) / last_base);
     }
   }
   if (options.back().changed == 0) {
     options.clear();  // the best is laid already
   }
   return options;
-}
-
-double CadenceController::summed(const std::vector<DemandMatrix>& matrices,
-                                 const Matrix<int>& circuits) const {
-  double sum = 0;
-  for (const DemandMatrix& demand : matrices) {
-    sum += completion_over(region_, demand, circuits);
-  }
-  return sum;
 }
 
 CadenceController::Offer CadenceController::cheapest(const std::vector<RewireOption>& frontier,

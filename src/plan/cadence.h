@@ -108,7 +108,6 @@ class CadenceController {
   Offer cheapest(const std::vector<RewireOption>& frontier, Darkness darkness,
                  Staleness::Target target);
   std::vector<RewireOption> options_for(Staleness::Target target, bool partial) const;
-  double summed(const std::vector<DemandMatrix>& matrices, const Matrix<int>& circuits) const;
   std::vector<Fine> fine_rates() const;
   Fine fine_rate(CadenceMode mode, const FineCadence& measured, double times) const;
   CadenceDecision choose(const Offer& offer) const;

@@ -162,18 +162,4 @@ LayerPrediction predict_layer(const Deployment& d, const OverlapChoice& choice, 
   return prediction;
 }
 
-std::vector<GpuLayer> synchronised_layer(std::span<const GpuLoad> gpus) {
-  SimTime end;
-  for (const GpuLoad& gpu : gpus) {
-    end = later_of(end, gpu.dispatch + gpu.gemm + gpu.combine);
-  }
-  std::vector<GpuLayer> layers;
-  layers.reserve(gpus.size());
-  for (const GpuLoad& gpu : gpus) {
-    const SimTime combine = end - gpu.dispatch - gpu.gemm;
-    layers.push_back({combine, combine - gpu.combine});
-  }
-  return layers;
-}
-
 }  // namespace mixnet::plan

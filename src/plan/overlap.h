@@ -62,17 +62,4 @@ LayerPrediction predict_layer(const Deployment& deployment, const OverlapChoice&
 // groups; their attention is done once for groups.
 std::vector<SimTime> layer_ends(Overlap overlap, std::span<const PartTimes> parts, int layers);
 
-// A synchronous layer of GPUs with different loads. Each runs dispatch, GEMM and combine of its
-// own; all end with the slowest, and what is left is waiting inside combine.
-struct GpuLoad {
-  SimTime dispatch;
-  SimTime gemm;
-  SimTime combine;  // without waiting
-};
-struct GpuLayer {
-  SimTime combine;  // with waiting
-  SimTime waiting;
-};
-std::vector<GpuLayer> synchronised_layer(std::span<const GpuLoad> gpus);
-
 }  // namespace mixnet::plan

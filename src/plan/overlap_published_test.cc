@@ -63,6 +63,32 @@ TEST(PublishedOverlap, Table2AsAPolicyPrefersExpertGroups) {
 // Table 1: DeepSeek-R1, EP16 on H20.
 constexpr double kBalancedUs = 86.3 + 147.0 + 187.0;
 
+// A synchronous layer of GPUs with different loads. Each runs dispatch, GEMM and combine of its
+// own; all end with the slowest, and what is left is waiting inside combine.
+struct GpuLoad {
+  SimTime dispatch;
+  SimTime gemm;
+  SimTime combine;  // without waiting
+};
+struct GpuLayer {
+  SimTime combine;  // with waiting
+  SimTime waiting;
+};
+
+std::vector<GpuLayer> synchronised_layer(std::span<const GpuLoad> gpus) {
+  SimTime end;
+  for (const GpuLoad& gpu : gpus) {
+    end = later_of(end, gpu.dispatch + gpu.gemm + gpu.combine);
+  }
+  std::vector<GpuLayer> layers;
+  layers.reserve(gpus.size());
+  for (const GpuLoad& gpu : gpus) {
+    const SimTime combine = end - gpu.dispatch - gpu.gemm;
+    layers.push_back({combine, combine - gpu.combine});
+  }
+  return layers;
+}
+
 TEST(PublishedOverlap, Table1TheColdGpuWaitsInCombine) {
   // The cold GPU's own combine is not published; any that is not the slowest gives the same end.
   const std::array<GpuLoad, 2> gpus{{{micros(155.7), micros(191.0), micros(231.0)},

@@ -69,6 +69,15 @@ double completion_over(const Region& region, const DemandMatrix& demand,
   return route_over(problem, circuits, region.allocator).completion;
 }
 
+double summed_completion(const Region& region, std::span<const DemandMatrix> matrices,
+                         const Matrix<int>& circuits) {
+  double sum = 0;
+  for (const DemandMatrix& demand : matrices) {
+    sum += completion_over(region, demand, circuits);
+  }
+  return sum;
+}
+
 Matrix<int> circuits_for(const Region& region, const DemandMatrix& demand) {
   return wire(problem_of(region, demand), region.allocator).circuits;
 }

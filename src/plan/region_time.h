@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/cadence.h"
@@ -88,6 +89,9 @@ DemandMatrix summed_demand(const IterationLoad& load, std::size_t row);
 // shares where that is cheaper.
 double completion_over(const Region& region, const DemandMatrix& demand,
                        const Matrix<int>& circuits);
+// The same of demands that are sent one after the other.
+double summed_completion(const Region& region, std::span<const DemandMatrix> matrices,
+                         const Matrix<int>& circuits);
 
 // Circuits for a demand, as wire() chooses them.
 Matrix<int> circuits_for(const Region& region, const DemandMatrix& demand);

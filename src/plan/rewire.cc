@@ -328,15 +328,6 @@ void walk_towards_fresh(const WireProblem& problem, const Matrix<int>& laid,
   }
 }
 
-double summed_completion(const Region& region, std::span<const DemandMatrix> matrices,
-                         const Matrix<int>& circuits) {
-  double sum = 0;
-  for (const DemandMatrix& demand : matrices) {
-    sum += completion_over(region, demand, circuits);
-  }
-  return sum;
-}
-
 void move_circuit(Matrix<int>& circuits, std::size_t i, std::size_t j, int count) {
   circuits(i, j) += count;
   circuits(j, i) += count;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "core/index.h"
 
 namespace mixnet::plan {
 namespace {
@@ -16,8 +17,6 @@ constexpr int kMostCompared = 256;
 constexpr int64_t kMostNarrow = int64_t{1} << 28;
 // Stands for what the light GPU may not give: misses every wish by more than any gap.
 constexpr int32_t kBarred = int32_t{1} << 30;
-
-std::size_t size_of(int count) { return static_cast<std::size_t>(count); }
 
 int64_t tokens_of(uint64_t key) { return static_cast<int64_t>(key >> kSlotBits); }
 
@@ -36,19 +35,19 @@ StepBalancer::StepBalancer(const StepShape& shape, const SwapRule& rule)
   CHECK(shape.slots_per_gpu <= 1 << kSlotBits, "more slots than a key has room for");
   CHECK(shape.experts >= 1, "a layer without experts");
   CHECK(rule.threshold >= 1 && rule.swaps_per_pair >= 1 && rule.rounds >= 0, "impossible rule");
-  const std::size_t gpus = size_of(shape.gpus);
-  const std::size_t slots = gpus * size_of(shape.slots_per_gpu);
-  const std::size_t experts = size_of(shape.experts);
+  const std::size_t gpus = at(shape.gpus);
+  const std::size_t slots = gpus * at(shape.slots_per_gpu);
+  const std::size_t experts = at(shape.experts);
   expert_.resize(slots);
   tokens_.resize(slots);
   load_.resize(gpus);
   lost_.resize(gpus);
-  order_.resize(size_of(std::min(shape.gpus_per_host, shape.gpus)));
-  swaps_.reserve(gpus / 2 * size_of(rule.swaps_per_pair) * size_of(rule.rounds));
+  order_.resize(at(std::min(shape.gpus_per_host, shape.gpus)));
+  swaps_.reserve(gpus / 2 * at(rule.swaps_per_pair) * at(rule.rounds));
   on_heavy_.resize(experts);
   on_light_.resize(experts);
-  keys_.resize(size_of(shape.slots_per_gpu));
-  doubled_.resize(size_of(shape.slots_per_gpu));
+  keys_.resize(at(shape.slots_per_gpu));
+  doubled_.resize(at(shape.slots_per_gpu));
   ring_first_.resize(experts);
   if (rule.spill) {
     ring_.resize(slots);
@@ -85,14 +84,14 @@ int64_t StepBalancer::split(std::span<const int> slot_expert,
   CHECK(expert_tokens.size() == ring_first_.size(), "one count per expert");
   CHECK(gpu_lost.empty() || gpu_lost.size() == lost_.size(), "one entry per GPU");
   const auto is_lost = [&](std::size_t slot) {
-    return !gpu_lost.empty() && gpu_lost[slot / size_of(shape_.slots_per_gpu)] != 0;
+    return !gpu_lost.empty() && gpu_lost[slot / at(shape_.slots_per_gpu)] != 0;
   };
   std::vector<int>& replicas = ring_first_;
   std::fill(replicas.begin(), replicas.end(), 0);
   for (std::size_t s = 0; s < slot_expert.size(); ++s) {
     CHECK(slot_expert[s] < shape_.experts, "an expert of the layer, or none");
     if (slot_expert[s] >= 0 && !is_lost(s)) {
-      ++replicas[size_of(slot_expert[s])];
+      ++replicas[at(slot_expert[s])];
     }
   }
   int64_t homeless = 0;
@@ -105,7 +104,7 @@ int64_t StepBalancer::split(std::span<const int> slot_expert,
     if (slot_expert[s] < 0 || is_lost(s)) {
       continue;
     }
-    const std::size_t e = size_of(slot_expert[s]);
+    const std::size_t e = at(slot_expert[s]);
     const int64_t rest = expert_tokens[e] % replicas[e];
     slot_tokens[s] =
         expert_tokens[e] / replicas[e] + (static_cast<int64_t>(on_heavy_[e]++) < rest ? 1 : 0);
@@ -128,7 +127,7 @@ void StepBalancer::take_in(std::span<const int> slot_expert, std::span<const int
   } else {
     std::copy(gpu_lost.begin(), gpu_lost.end(), lost_.begin());
   }
-  const std::size_t slots = size_of(shape_.slots_per_gpu);
+  const std::size_t slots = at(shape_.slots_per_gpu);
   const int64_t share = kMostTokens / shape_.gpus_per_host;
   for (std::size_t g = 0; g < load_.size(); ++g) {
     int64_t load = 0;
@@ -171,7 +170,7 @@ bool StepBalancer::swap_round(const Host& host, bool must_pay) {
   const int gpus = order_by_load(host);
   int most = 0;
   for (int k = 0; k < gpus / 2; ++k) {
-    most = std::max(most, swap_pair(order_[size_of(k)], order_[size_of(gpus - 1 - k)]));
+    most = std::max(most, swap_pair(order_[at(k)], order_[at(gpus - 1 - k)]));
   }
   if (most == 0) {
     return false;
@@ -189,14 +188,14 @@ bool StepBalancer::swap_round(const Host& host, bool must_pay) {
 int StepBalancer::order_by_load(const Host& host) {
   int count = 0;
   for (int g = host.first_gpu; g < host.end_gpu; ++g) {
-    if (lost_[size_of(g)] != 0) {
+    if (lost_[at(g)] != 0) {
       continue;
     }
     int place = count++;
-    for (; place > 0 && load_[size_of(order_[size_of(place - 1)])] < load_[size_of(g)]; --place) {
-      order_[size_of(place)] = order_[size_of(place - 1)];
+    for (; place > 0 && load_[at(order_[at(place - 1)])] < load_[at(g)]; --place) {
+      order_[at(place)] = order_[at(place - 1)];
     }
-    order_[size_of(place)] = g;
+    order_[at(place)] = g;
   }
   return count;
 }
@@ -205,10 +204,10 @@ int StepBalancer::order_by_load(const Host& host) {
 int StepBalancer::swap_pair(int heavy, int light) {
   int taken = 0;
   while (taken < rule_.swaps_per_pair) {
-    if (load_[size_of(heavy)] < load_[size_of(light)]) {
+    if (load_[at(heavy)] < load_[at(light)]) {
       std::swap(heavy, light);
     }
-    const int64_t gap = load_[size_of(heavy)] - load_[size_of(light)];
+    const int64_t gap = load_[at(heavy)] - load_[at(light)];
     // Nothing lowers the larger load by more than half of the gap.
     if (gap / 2 < rule_.threshold) {
       break;
@@ -228,13 +227,13 @@ int StepBalancer::swap_pair(int heavy, int light) {
 void StepBalancer::stamp_experts(int heavy, int light) {
   ++stamp_;
   for (int s = 0; s < shape_.slots_per_gpu; ++s) {
-    const int on_heavy = expert_[size_of(first_slot(heavy) + s)];
+    const int on_heavy = expert_[at(first_slot(heavy) + s)];
     if (on_heavy >= 0) {
-      on_heavy_[size_of(on_heavy)] = stamp_;
+      on_heavy_[at(on_heavy)] = stamp_;
     }
-    const int on_light = expert_[size_of(first_slot(light) + s)];
+    const int on_light = expert_[at(first_slot(light) + s)];
     if (on_light >= 0) {
-      on_light_[size_of(on_light)] = stamp_;
+      on_light_[at(on_light)] = stamp_;
     }
   }
 }
@@ -243,10 +242,10 @@ void StepBalancer::stamp_experts(int heavy, int light) {
 std::span<const uint64_t> StepBalancer::sorted_keys(int light) {
   std::size_t count = 0;
   for (int s = 0; s < shape_.slots_per_gpu; ++s) {
-    const std::size_t slot = size_of(first_slot(light) + s);
+    const std::size_t slot = at(first_slot(light) + s);
     const int e = expert_[slot];
-    if (e < 0 || on_heavy_[size_of(e)] != stamp_) {
-      keys_[count++] = static_cast<uint64_t>(tokens_[slot]) << kSlotBits | size_of(s);
+    if (e < 0 || on_heavy_[at(e)] != stamp_) {
+      keys_[count++] = static_cast<uint64_t>(tokens_[slot]) << kSlotBits | at(s);
     }
   }
   const auto end = keys_.begin() + static_cast<std::ptrdiff_t>(count);
@@ -259,7 +258,7 @@ std::span<const uint64_t> StepBalancer::sorted_keys(int light) {
 // (heavy + light + |2(x - y) - gap|) / 2: the least |2x - gap - 2y| is wanted.
 StepBalancer::Exchange StepBalancer::best_exchange(int heavy, int light, int64_t gap) {
   stamp_experts(heavy, light);
-  const bool narrow = load_[size_of(heavy)] < kMostNarrow && shape_.slots_per_gpu <= kMostCompared;
+  const bool narrow = load_[at(heavy)] < kMostNarrow && shape_.slots_per_gpu <= kMostCompared;
   return narrow ? best_compared(heavy, light, static_cast<int32_t>(gap))
                 : best_searched(heavy, light, gap);
 }
@@ -267,23 +266,23 @@ StepBalancer::Exchange StepBalancer::best_exchange(int heavy, int light, int64_t
 // Compares all slots of both GPUs, in 32 bits and without branches inside: compilers make vector
 // code of it, which is several times faster than sorting a few dozen counts.
 StepBalancer::Exchange StepBalancer::best_compared(int heavy, int light, int32_t gap) {
-  const std::size_t count = size_of(shape_.slots_per_gpu);
-  const std::size_t light_first = size_of(first_slot(light));
+  const std::size_t count = at(shape_.slots_per_gpu);
+  const std::size_t light_first = at(first_slot(light));
   int32_t* const doubled = doubled_.data();
   for (std::size_t s = 0; s < count; ++s) {
     const int e = expert_[light_first + s];
-    const bool barred = e >= 0 && on_heavy_[size_of(e)] == stamp_;
+    const bool barred = e >= 0 && on_heavy_[at(e)] == stamp_;
     doubled[s] = barred ? kBarred : static_cast<int32_t>(2 * tokens_[light_first + s]);
   }
   int32_t least_miss = gap;  // exchanging nothing
   int32_t best_wanted = 0;
   Exchange best;
   for (int s = first_slot(heavy); s < first_slot(heavy + 1); ++s) {
-    const int e = expert_[size_of(s)];
-    if (e < 0 || on_light_[size_of(e)] == stamp_) {
+    const int e = expert_[at(s)];
+    if (e < 0 || on_light_[at(e)] == stamp_) {
       continue;
     }
-    const int32_t wanted = static_cast<int32_t>(2 * tokens_[size_of(s)]) - gap;
+    const int32_t wanted = static_cast<int32_t>(2 * tokens_[at(s)]) - gap;
     int32_t miss = least_miss;
     for (std::size_t y = 0; y < count; ++y) {
       const int32_t difference = doubled[y] - wanted;
@@ -314,11 +313,11 @@ StepBalancer::Exchange StepBalancer::best_searched(int heavy, int light, int64_t
   int64_t least_miss = gap;  // exchanging nothing
   Exchange best;
   for (int s = first_slot(heavy); s < first_slot(heavy + 1); ++s) {
-    const int e = expert_[size_of(s)];
-    if (e < 0 || on_light_[size_of(e)] == stamp_) {
+    const int e = expert_[at(s)];
+    if (e < 0 || on_light_[at(e)] == stamp_) {
       continue;
     }
-    const int64_t wanted = 2 * tokens_[size_of(s)] - gap;  // twice the best y
+    const int64_t wanted = 2 * tokens_[at(s)] - gap;  // twice the best y
     const std::size_t above = first_with(keys, (wanted + 1) >> 1);
     const int64_t over = above < keys.size() ? 2 * tokens_of(keys[above]) - wanted : INT64_MAX;
     const int64_t under = above > 0 ? wanted - 2 * tokens_of(keys[above - 1]) : INT64_MAX;
@@ -340,11 +339,11 @@ StepBalancer::Exchange StepBalancer::best_searched(int heavy, int light, int64_t
 }
 
 void StepBalancer::apply(int heavy_slot, int light_slot) {
-  const std::size_t heavy = size_of(heavy_slot);
-  const std::size_t light = size_of(light_slot);
+  const std::size_t heavy = at(heavy_slot);
+  const std::size_t light = at(light_slot);
   const int64_t moved = tokens_[heavy] - tokens_[light];
-  load_[size_of(gpu_of(heavy_slot))] -= moved;
-  load_[size_of(gpu_of(light_slot))] += moved;
+  load_[at(gpu_of(heavy_slot))] -= moved;
+  load_[at(gpu_of(light_slot))] += moved;
   std::swap(tokens_[heavy], tokens_[light]);
   std::swap(expert_[heavy], expert_[light]);
 }

@@ -172,18 +172,6 @@ CopiesPerToken copies_per_token(const ExpertSpread& s, Transport transport, int 
   return mean;
 }
 
-double copies_per_rank(const ExpertSpread& s) {
-  check_spread(s);
-  double copies = 0;
-  for (int rank = 0; rank < s.ranks; ++rank) {
-    const int first = s.host_of(rank) * s.gpus_per_host;
-    const int peers = std::min(s.ranks, first + s.gpus_per_host) - first;
-    copies += static_cast<double>(s.ranks - peers) / s.ranks *
-              hit_probability(s.experts, s.experts_of(rank), s.top_k);
-  }
-  return copies;
-}
-
 double bytes_per_nic(const ExpertSpread& s, const CopiesPerToken& copies, int64_t tokens,
                      double bytes_per_copy) {
   const double nics_per_gpu =

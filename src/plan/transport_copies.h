@@ -82,9 +82,6 @@ struct CopiesPerToken {
 // groups * k).
 CopiesPerToken copies_per_token(const ExpertSpread& spread, Transport transport, int groups = 1);
 
-// One network copy per remote rank that holds one of the token's experts, as some libraries send.
-double copies_per_rank(const ExpertSpread& spread);
-
 // Bytes that the GPUs of one NIC send through it in one dispatch of `tokens` tokens per GPU.
 double bytes_per_nic(const ExpertSpread& spread, const CopiesPerToken& copies, int64_t tokens,
                      double bytes_per_copy);

@@ -111,6 +111,18 @@ TEST(TransportCopies, PublishedValuesOfDeepSeek) {
   EXPECT_DOUBLE_EQ(bytes_per_nic(deepseek(32, 8), one, 32, 7168), 32.0 * 6 * 7168);
 }
 
+// One network copy per remote rank that holds one of the token's experts, as some libraries send.
+double copies_per_rank(const ExpertSpread& s) {
+  double copies = 0;
+  for (int rank = 0; rank < s.ranks; ++rank) {
+    const int first = s.host_of(rank) * s.gpus_per_host;
+    const int peers = std::min(s.ranks, first + s.gpus_per_host) - first;
+    copies += static_cast<double>(s.ranks - peers) / s.ranks *
+              hit_probability(s.experts, s.experts_of(rank), s.top_k);
+  }
+  return copies;
+}
+
 TEST(TransportCopies, PerRankAndPerHostOfEveryEpSize) {
   // Rows of the table of wire floors: copies leaving the host per expert, per rank, per host.
   const double rows[][4] = {{16, 4.00, 3.26, 1.00},

@@ -286,6 +286,11 @@ class DeploymentReader {
       read_measured_time(reader, "dispatch", row.dispatch);
       read_measured_time(reader, "gemm", row.gemm);
       read_measured_time(reader, "combine", row.combine);
+      if (!row.attention && !row.dispatch && !row.gemm && !row.combine) {
+        reader.problem("batch",
+                       "this [[measured]] has no time: add `attention`, `dispatch`, `gemm` or "
+                       "`combine`, or remove it");
+      }
       if (!problems_.none()) {
         return;
       }

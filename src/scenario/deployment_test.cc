@@ -156,6 +156,7 @@ TEST(Deployment, MeasuredTimesArePositiveAndOnceForEachBatch) {
   EXPECT_THAT(error_of(kSmall + row + "gemm = \"2s\"\n"), HasSubstr("at most 1s"));
   EXPECT_THAT(error_of(kSmall + row + "gemm = \"5us\"\n" + row + "gemm = \"6us\"\n"),
               HasSubstr("measured twice"));
+  EXPECT_THAT(error_of(kSmall + row), AllOf(StartsWith("d.toml:11"), HasSubstr("add `attention`")));
   EXPECT_THAT(error_of(kSmall + row + "transport = \"relais\"\n"), HasSubstr("`relay`"));
   EXPECT_THAT(error_of(kSmall + "[transport]\nrelay = { latency = \"1us\" }\n"),
               HasSubstr("`kernel`"));

@@ -14,12 +14,26 @@ namespace {
 
 constexpr const char* kCommandLine = "--set";
 
+bool typed(const Override& setting) { return setting.place == kCommandLine; }
+
+std::string trimmed_key(const std::string& entry) {
+  std::string key = entry.substr(0, entry.find('='));
+  key.erase(key.find_last_not_of(' ') + 1);
+  return key;
+}
+
+// What the nodes of a setting remember as their file.
+std::string source_of(const Override& setting) {
+  return typed(setting) ? fmt::format("{} {}", kCommandLine, trimmed_key(setting.entry))
+                        : setting.place;
+}
+
 std::string place_of(const Override& setting) {
-  return setting.place == kCommandLine ? setting.place : at_line(setting.place, setting.line);
+  return typed(setting) ? source_of(setting) : at_line(setting.place, setting.line);
 }
 
 Error unreadable(const Override& setting) {
-  return error_at(place_of(setting),
+  return error_at(typed(setting) ? kCommandLine : place_of(setting),
                   fmt::format("cannot read `{}`: write table.key=value, for example "
                               "cluster.nic_rate=100Gbps",
                               setting.entry));
@@ -71,11 +85,11 @@ Result<toml::table> parsed(const Override& setting, std::size_t equals) {
   const std::string key = std::string(static_cast<std::size_t>(setting.line - 1), '\n') +
                           setting.entry.substr(0, equals);
   const std::string value = setting.entry.substr(equals + 1);
-  Result<toml::table> as_toml = parse_toml(fmt::format("{} = {}", key, value), setting.place);
+  Result<toml::table> as_toml = parse_toml(fmt::format("{} = {}", key, value), source_of(setting));
   if (as_toml.ok()) {
     return as_toml;
   }
-  return parse_toml(fmt::format("{} = '{}'", key, value), setting.place);
+  return parse_toml(fmt::format("{} = '{}'", key, value), source_of(setting));
 }
 
 }  // namespace

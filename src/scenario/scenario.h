@@ -35,7 +35,7 @@ struct Scenario {
 //
 // Each override is "table.key=value" and replaces or adds that key before anything is checked:
 // "cluster.nic_rate=100Gbps", "fabric.mixnet-never.alpha=4" (of the one fabric with that label).
-// The value is read as TOML, or as text if it is not TOML. Errors in it are placed at "--set".
+// The value is read as TOML, or as text if it is not TOML. Errors in it are placed at "--set KEY".
 Result<Scenario> read_scenario(const std::string& path,
                                const std::vector<std::string>& overrides = {});
 

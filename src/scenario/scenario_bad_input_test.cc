@@ -205,6 +205,37 @@ TEST_F(ScenarioBadInput, NamesTheLineAndWhatToWriteInstead) {
   }
 }
 
+TEST_F(ScenarioBadInput, NoMoreFailsThanThereIs) {
+  const auto failures = [](const char* kind, int count) {
+    std::string text = kGood;
+    for (int i = 0; i < count; ++i) {
+      text += std::string("[[failure]]\nserver = 1\nkind = \"") + kind + "\"\n";
+    }
+    return text + "[[failure]]\nserver = 0\nkind = \"gpu\"\n";
+  };
+  for (const char* kind : {"gpu", "nic"}) {
+    EXPECT_TRUE(read(failures(kind, 8)).ok()) << kind;
+    const Result<Scenario> scenario = read(failures(kind, 9));
+    ASSERT_FALSE(scenario.ok()) << kind;
+    EXPECT_EQ(scenario.error().where, at(32 + 3 * 9));
+    EXPECT_THAT(scenario.error().message, HasSubstr("server 1, which has 8"));
+  }
+  EXPECT_TRUE(read(failures("server", 9)).ok());
+}
+
+TEST_F(ScenarioBadInput, AKeyOfTheCommandLineIsNamedWithItsFix) {
+  ASSERT_TRUE(read(kGood).ok());
+  const auto error_of = [&](const std::string& setting) {
+    const Result<Scenario> scenario = read_scenario(at(0), {setting});
+    return scenario.ok() ? "no error" : scenario.error().text();
+  };
+  EXPECT_THAT(error_of("model.experts=63"),
+              testing::StartsWith("--set model.experts: `mixtral-8x7b` has 63 experts"));
+  EXPECT_THAT(error_of("model.experts=63"), HasSubstr("a multiple of 8 as `model.experts`"));
+  EXPECT_THAT(error_of("cluster.servers = many"), testing::StartsWith("--set cluster.servers: "));
+  EXPECT_THAT(error_of("mixnet.alhpa=3"), testing::StartsWith("--set mixnet.alhpa: unknown key"));
+}
+
 TEST_F(ScenarioBadInput, PricesAreCheckedToo) {
   const std::string good = std::string(kGood) + "[[prices.rows]]\ngbps = 400\nnic = 1000\n";
   const Result<Scenario> scenario = read(good);

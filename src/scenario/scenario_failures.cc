@@ -1,6 +1,9 @@
 // What is broken: [[failure]].
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <climits>
+
 #include "scenario/scenario_keys.h"
 #include "scenario/scenario_sections.h"
 
@@ -29,6 +32,25 @@ Failure read_failure(TableReader& reader, const Cluster& cluster) {
                                        failure_kind_name(failure.kind)));
   }
   return failure;
+}
+
+// Every failure breaks another part: of what a server has, no more can fail than there is.
+void check_number(TableReader& reader, const Study& study) {
+  const Failure& last = study.failures.back();
+  const auto failed =
+      std::count_if(study.failures.begin(), study.failures.end(), [&](const Failure& failure) {
+        return failure.kind == last.kind && failure.server == last.server;
+      });
+  const bool nic = last.kind == FailureKind::kNic || last.kind == FailureKind::kLink ||
+                   last.kind == FailureKind::kOcsPort;
+  const int there = last.kind == FailureKind::kGpu ? study.cluster.gpus_per_server
+                    : nic                          ? study.cluster.nics_per_server
+                                                   : INT_MAX;  // listed again, it changes nothing
+  if (failed > there) {
+    reader.problem("kind", fmt::format("this is failure {} of a `{}` of server {}, which has {}: "
+                                       "remove it, or break the `server`",
+                                       failed, failure_kind_name(last.kind), last.server, there));
+  }
 }
 
 // Fabrics whose parts can break: those that pool the NICs of a server.
@@ -70,6 +92,7 @@ void read_failures(const ScenarioFile& file, Scenario& scenario) {
     }
     TableReader reader(*table, "[[failure]]", kFailureKeys, file.problems);
     scenario.study.failures.push_back(read_failure(reader, scenario.study.cluster));
+    check_number(reader, scenario.study);
   }
 }
 

@@ -152,9 +152,15 @@ void read_parallelism_section(const ScenarioFile& file, Scenario& scenario) {
                                      p.pp, model.name, model.layers));
   }
   if (model.experts % p.ep != 0) {
-    reader.problem("ep", fmt::format("`{}` has {} experts, which {} expert-parallel ranks cannot "
-                                     "share evenly: use a divisor of {}",
-                                     model.name, model.experts, p.ep, model.experts));
+    // To blame is the number of experts where that was changed, else the number of ranks.
+    const std::string changed = file.section("model").contains("experts")
+                                    ? fmt::format(", or a multiple of {} as `model.experts`", p.ep)
+                                    : "";
+    file.problems.add(
+        changed.empty() ? file.where("parallelism", "ep") : file.where("model", "experts"),
+        fmt::format("`{}` has {} experts, which {} expert-parallel ranks cannot "
+                    "share evenly: use a divisor of {} as `ep`{}",
+                    model.name, model.experts, p.ep, model.experts, changed));
   }
 }
 

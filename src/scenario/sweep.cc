@@ -252,6 +252,22 @@ SweepAxis read_axis(const toml::table& table, Problems& problems) {
   return axis;
 }
 
+void read_kept_fabrics(TableReader& top, Sweep& sweep) {
+  top.read_texts("fabrics", sweep.fabrics);
+  sweep.fabrics_line = line_of(top.table().get("fabrics"));
+  if (top.has("fabrics") && sweep.fabrics.empty()) {
+    top.problem("fabrics",
+                "`fabrics` names none: leave it out to keep all of the scenario, or name some, "
+                "like `fabrics = [\"fat-tree\", \"mixnet\"]`");
+  }
+  std::vector<std::string> names = sweep.fabrics;
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) {
+    top.problem("fabrics", fmt::format("`fabrics` has `{}` twice: remove one", *twice));
+  }
+}
+
 // Every key is set once: by one axis, or for all points.
 void check_keys(TableReader& top, const Sweep& sweep, Problems& problems) {
   std::vector<std::string> taken;
@@ -318,8 +334,7 @@ Result<Sweep> read_sweep(const std::string& path) {
   for (std::string& entry : fixed) {
     sweep.fixed.push_back({std::move(entry), path, line_of(root->get("set"))});
   }
-  top.read_texts("fabrics", sweep.fabrics);
-  sweep.fabrics_line = line_of(root->get("fabrics"));
+  read_kept_fabrics(top, sweep);
   for (const toml::table* table : top.read_tables("axis")) {
     sweep.axes.push_back(read_axis(*table, problems));
   }

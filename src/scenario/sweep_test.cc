@@ -182,6 +182,9 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"scenario='x'\n[[axis]]\nkey='a.b'\nvalues=[1]\nscale='lgo'\n", 5, "`log`"},
         Bad{"scenario='x'\n[[axis]]\nkey='a.b'\nvalues=[1]\n[[axis]]\nkey='a.b'\nvalues=[2]\n", 6,
             "swept twice"},
+        Bad{"scenario='x'\nfabrics=[]\n[[axis]]\nkey='a.b'\nvalues=[1]\n", 2, "names none"},
+        Bad{"scenario='x'\nfabrics=['a','b','a']\n[[axis]]\nkey='a.b'\nvalues=[1]\n", 2,
+            "`a` twice: remove one"},
         Bad{"scenario='x'\nset=['a.b = 3']\n[[axis]]\nkey='a.b'\nvalues=[1]\n", 2,
             "remove it from `set`"}));
 

@@ -19,7 +19,8 @@ std::string example_text(const KeySpec& spec) {
 }
 
 std::string place(const std::string& file, const toml::source_region& where) {
-  return where.begin.line == 0 ? file : fmt::format("{}:{}", file, where.begin.line);
+  const bool lines = where.begin.line != 0 && !file.starts_with("--");  // an option has none
+  return lines ? fmt::format("{}:{}", file, where.begin.line) : file;
 }
 
 const char* type_name(const toml::node& node) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <vector>
 
 #include "scenario/text_file.h"
@@ -39,6 +41,12 @@ Result<RoutedTokens> parse_tokens(std::string_view text, const std::string& name
                     "a token is one line: its rank, then the experts that it picked, like "
                     "`0, 17, 4, 201`");
   }
+  if (limits.top_k > 0 && rows.cols != static_cast<std::size_t>(limits.top_k) + 1) {
+    return error_at(at_line(name, rows.cells.front().line),
+                    fmt::format("a token picks {} experts here, and the model has top-k {}: give "
+                                "the rank and then {} experts, -1 for each slot without one",
+                                rows.cols - 1, limits.top_k, limits.top_k));
+  }
   RoutedTokens tokens;
   tokens.top_k = static_cast<int>(rows.cols) - 1;
   tokens.source.reserve(rows.rows);
@@ -49,6 +57,13 @@ Result<RoutedTokens> parse_tokens(std::string_view text, const std::string& name
                                    : index_of(rows.cells[i], "expert", -1, limits.experts, name);
     if (!value.ok()) {
       return value.error();
+    }
+    const auto picked =
+        tokens.experts.end() - (rank ? 0 : static_cast<std::ptrdiff_t>(i % rows.cols) - 1);
+    if (*value >= 0 && std::find(picked, tokens.experts.end(), *value) != tokens.experts.end()) {
+      return error_at(
+          at_line(name, rows.cells[i].line),
+          fmt::format("the token picks expert {} twice: name every expert once", *value));
     }
     (rank ? tokens.source : tokens.experts).push_back(*value);
   }

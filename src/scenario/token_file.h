@@ -18,10 +18,11 @@ namespace mixnet::scenario {
 struct TokenLimits {
   int ranks = 0;
   int experts = 0;
+  int top_k = 0;  // experts that a token picks; 0: any number
 };
 
-// Errors name the line: a number that is none, a rank or expert that does not exist, lines of
-// different length.
+// Errors name the line: a number that is none, a rank or expert that does not exist, an expert that
+// a token picks twice, lines of different length or of another length than top-k.
 Result<RoutedTokens> read_token_file(const std::string& path, const TokenLimits& limits);
 Result<RoutedTokens> parse_tokens(std::string_view text, const std::string& name,
                                   const TokenLimits& limits);

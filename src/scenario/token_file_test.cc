@@ -37,6 +37,11 @@ TEST(TokenFile, ErrorsNameTheLineAndTheRange) {
   EXPECT_THAT(token_error_of("0\n"), HasSubstr("its rank, then"));
   EXPECT_THAT(token_error_of("[[0,1]] [[0,1]]"), HasSubstr("one line"));
   EXPECT_THAT(token_error_of(""), StartsWith("t.csv"));
+  EXPECT_THAT(token_error_of("0 1 -1 -1\n1 2 3 2\n"),
+              AllOf(StartsWith("t.csv:2"), HasSubstr("expert 2 twice")));
+  const Result<RoutedTokens> other = parse_tokens("\n0 1 2\n", "t.csv", {4, 16, 3});
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.error().text(), AllOf(StartsWith("t.csv:2"), HasSubstr("has top-k 3")));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <climits>
@@ -117,6 +118,11 @@ Result<TraceInfo> parse_side_file(std::string_view text, const TraceShape& shape
                                       "correct its \"shape\" if the rest still holds, or delete it",
                                       fmt::join(*file->shape, " x "), fmt::join(shape, " x ")));
   }
+  if (file->info.top_k > shape[3]) {
+    return error_at(name, fmt::format("key \"top_k\" is {}, and the trace has {} experts: correct "
+                                      "it, or give 0 if it is unknown",
+                                      file->info.top_k, shape[3]));
+  }
   return std::move(file->info);
 }
 
@@ -132,8 +138,9 @@ Result<TraceInfo> read_side_file(const std::string& path, const TraceShape& shap
 }
 
 Status check_replaceable(const std::string& path) {
-  if (::access(path.c_str(), F_OK) != 0) {
-    return Status();
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) {
+    return Status();  // a device or a pipe loses nothing
   }
   const Result<std::string> text = read_text_file(path);
   if (!text) {

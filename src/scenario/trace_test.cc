@@ -260,6 +260,19 @@ TEST(TraceWriter, ReplacesAnEarlierTrace) {
   EXPECT_EQ(trace->info().model, "");
 }
 
+TEST(TraceWriter, FollowsLinksAndWritesToDevices) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_symlink("target.npy", directory.file("t.npy"));
+  ASSERT_TRUE(write_trace(small_trace(), directory.file("t.npy")));
+  EXPECT_TRUE(std::filesystem::is_symlink(directory.file("t.npy")));
+  EXPECT_TRUE(RoutingTrace::map(directory.file("target.npy")));
+  std::filesystem::create_symlink("/dev/null", directory.file("none.npy"));
+  std::filesystem::create_symlink("/dev/null", directory.file("none.json"));
+  EXPECT_TRUE(write_trace(small_trace(), directory.file("none.npy")));
+  EXPECT_TRUE(std::filesystem::is_character_file(directory.file("none.json")));
+  EXPECT_EQ(directory.entries(), 5);
+}
+
 TEST(TraceDeathTest, CountsMustFillTheShape) {
   EXPECT_DEATH(RoutingTrace::from_counts({1, 2, 3}, 1, 1, 2, 2, TraceInfo{}), "do not fill");
 }

@@ -1,18 +1,17 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <span>
 #include <string>
 
 #include "core/result.h"
+#include "scenario/pending_file.h"
 #include "scenario/trace.h"
 
 namespace mixnet::scenario {
 
-// Writes a trace row by row, so that it may be larger than memory. The data goes to PATH.tmp;
-// commit() renames it and its side file. Without commit() nothing is left behind.
+// Writes a trace row by row, so that it may be larger than memory. Both it and its side
+// file appear at commit(). Without commit() nothing is left behind.
 class TraceWriter {
  public:
   // `path` must end in .npy. Fails if it does not, if the shape is empty or too large, if the file
@@ -32,29 +31,6 @@ class TraceWriter {
   Status commit(const TraceInfo& info);
 
  private:
-  // An open file that is deleted unless it was renamed to its final name.
-  class PendingFile {
-   public:
-    static Result<PendingFile> create(const std::string& final_path);
-    PendingFile(PendingFile&& other) noexcept;
-    PendingFile& operator=(PendingFile&&) = delete;
-    PendingFile(const PendingFile&) = delete;
-    PendingFile& operator=(const PendingFile&) = delete;
-    ~PendingFile();
-
-    Status write(const void* bytes, std::size_t size);
-    Status close();   // everything has reached the kernel
-    Status rename();  // after close()
-
-   private:
-    PendingFile(std::FILE* file, std::string final_path, std::string temporary_path);
-    Error cannot_write() const;
-
-    std::FILE* file_;
-    std::string final_path_;
-    std::string temporary_path_;  // empty once renamed or moved from
-  };
-
   TraceWriter(PendingFile file, std::string path, const TraceShape& shape, int64_t missing);
 
   PendingFile file_;

@@ -71,10 +71,6 @@ void FlowIsland::add_flow(const FlowTable& from, const FlowState& flow,
   order_.push_back(index);
 }
 
-void FlowIsland::set_capacity(int32_t local_link, double capacity) {
-  links_[at(local_link)].capacity = capacity;
-}
-
 void FlowIsland::append_to(FlowTable& to) const {
   std::vector<int32_t> active = order_;
   std::sort(active.begin(), active.end());

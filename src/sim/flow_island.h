@@ -77,7 +77,6 @@ class FlowIsland {
   // members and solves the rest.
   void complete(int64_t now_ps, std::vector<int32_t>& transfers);
 
-  void set_capacity(int32_t local_link, double capacity);
   // Appends the flows on their way, in key order, to `to` with global link ids.
   void append_to(FlowTable& to) const;
   // Moves the island in time, starting order and from transfer 0 to `transfer`.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -15,9 +16,6 @@ struct FlowShape {
   std::vector<int32_t> first_hop;  // flows + 1
   std::vector<Hop> hops;           // weights include the multiplicity
   std::vector<int32_t> links;      // all that occur, ascending
-  // Capacities of `links` when a template was last solved, and how often they had changed by then.
-  std::vector<double> solved_capacity;
-  int64_t capacity_version = 0;
 
   std::size_t flows() const { return first_hop.size() - 1; }
   std::span<const Hop> path(std::size_t flow) const {
@@ -28,9 +26,8 @@ struct FlowShape {
 
 struct FlowTemplate {
   int32_t shape = -1;
-  std::vector<int64_t> bytes;   // per flow
-  int64_t solved_version = -1;  // capacity_version that `duration_ps` belongs to
-  int64_t duration_ps = 0;      // if it is alone; kNeverPs if it stands still
+  std::vector<int64_t> bytes;          // per flow
+  std::optional<int64_t> duration_ps;  // alone, once it is solved; kNeverPs if it stands still
 };
 
 // Translates flow classes; checks that links are below `links` and numbers are positive.
@@ -41,7 +38,7 @@ class TemplateStore {
  public:
   TemplateId define(const std::vector<FlowClass>& flows, std::size_t links);
   FlowTemplate& at(TemplateId id);
-  FlowShape& shape(const FlowTemplate& flows) {
+  const FlowShape& shape(const FlowTemplate& flows) const {
     return shapes_[static_cast<std::size_t>(flows.shape)];
   }
   std::size_t shape_count() const { return shapes_.size(); }

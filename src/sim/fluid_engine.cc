@@ -146,17 +146,6 @@ bool FluidEngine::occupied(int32_t link) const {
   return island_of_[at(link)] >= 0 || pending_link_[at(link)];
 }
 
-void FluidEngine::set_capacity(int32_t link, double bytes_per_ps) {
-  capacity_[at(link)] = bytes_per_ps;
-  const int32_t island = island_of_[at(link)];
-  if (island >= 0) {
-    islands_[at(island)].set_capacity(local_of_[at(link)], bytes_per_ps);
-    if (changed_.empty() || changed_.back() != island) {
-      changed_.push_back(island);
-    }
-  }
-}
-
 int64_t FluidEngine::next_event_ps() {
   flush();
   if (!completed_.empty()) {
@@ -210,24 +199,16 @@ void FluidEngine::release(int32_t island) {
   forget_links(island);
   islands_[at(island)].clear();
   events_.erase(island);
-  std::erase(changed_, island);
   free_islands_.push_back(island);
 }
 
-// Solves what started or changed at now().
+// Solves what started at now().
 void FluidEngine::flush() {
   if (!pending_.flows.empty()) {
     weigh_twins();
     collect_affected();
     build_islands();
   }
-  std::sort(changed_.begin(), changed_.end());
-  changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
-  for (const int32_t island : changed_) {
-    islands_[at(island)].solve(now_ps_);
-    events_.set(island, islands_[at(island)].next_ps());
-  }
-  changed_.clear();
 }
 
 // Joins the pending flows with those of the islands that they touch.
@@ -308,7 +289,7 @@ void FluidEngine::build_islands() {
 
 void FluidEngine::hand_over(FluidEngine& to, int32_t transfer, int64_t shift_ps,
                             int64_t shift_key) {
-  CHECK(pending_.flows.empty() && changed_.empty() && completed_.empty(), "nothing is half done");
+  CHECK(pending_.flows.empty() && completed_.empty(), "nothing is half done");
   to.transfers_[at(transfer)].flows_left = flows_left(0);
   for (int32_t i = 0; i < static_cast<int32_t>(islands_.size()); ++i) {
     if (islands_[at(i)].active() == 0) {

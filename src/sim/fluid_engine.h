@@ -40,8 +40,6 @@ class FluidEngine {
   // Transfers completed at now(), in no particular order; the caller empties it before time moves.
   std::vector<int64_t>& completed() { return completed_; }
 
-  double capacity(int32_t link) const { return capacity_[static_cast<std::size_t>(link)]; }
-  void set_capacity(int32_t link, double bytes_per_ps);
   // Whether a flow on its way may use the link.
   bool occupied(int32_t link) const;
 
@@ -105,7 +103,6 @@ class FluidEngine {
   FlowTable pending_;                // flows that wait for flush()
   std::vector<bool> pending_link_;   // per link
   std::vector<int32_t> twin_table_;  // open addressing, indices into pending_.flows
-  std::vector<int32_t> changed_;     // islands with a changed capacity
   std::vector<int32_t> parent_;      // per link: union-find, -1 outside flush()
 };
 

@@ -86,14 +86,8 @@ class RandomRun {
     const uint64_t starts = 2 + random_.below(12);
     for (uint64_t s = 0; s < starts && !::testing::Test::HasFatalFailure(); ++s) {
       start_some(1 + random_.below(6));
-      if (random_.below(4) == 0) {
-        change_capacity();
-      }
       check_rates();
       run_until(engine_.now_ps() + static_cast<int64_t>(random_.below(60'000)));
-    }
-    for (std::size_t l = 0; l < capacity_.size(); ++l) {  // nothing stays dark
-      set_capacity(static_cast<int32_t>(l), std::max(capacity_[l], 0.01));
     }
     run_until(kNeverPs);
     EXPECT_EQ(open_, 0);
@@ -124,16 +118,6 @@ class RandomRun {
       left_[key_] = static_cast<double>(bytes);
       engine_.add_flow(transfer, key_++, FlowSpec{path, bytes});
     }
-  }
-
-  void set_capacity(int32_t link, double capacity) {
-    capacity_[static_cast<std::size_t>(link)] = capacity;
-    engine_.set_capacity(link, capacity);
-  }
-
-  void change_capacity() {
-    set_capacity(static_cast<int32_t>(random_.below(capacity_.size())),
-                 0.002 * static_cast<double>(random_.below(6)));
   }
 
   void check_rates() {

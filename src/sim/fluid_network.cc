@@ -49,7 +49,6 @@ class FluidNetwork::Impl {
   int64_t next_ps();
   int64_t duration_ps(TemplateId id);
   void advance(int64_t now, std::vector<TransferId>& completed);
-  void set_capacity(int32_t link, double capacity, int64_t now);
 
  private:
   // A transfer that runs alone.
@@ -113,22 +112,11 @@ bool FluidNetwork::Impl::links_are_free(const FlowShape& shape) const {
   });
 }
 
-// Solves the template alone unless that was done under the same capacities.
+// Solves the template alone, once.
 int64_t FluidNetwork::Impl::duration_ps(TemplateId id) {
   FlowTemplate& flows = templates_.at(id);
-  FlowShape& shape = templates_.shape(flows);
-  bool same = shape.solved_capacity.size() == shape.links.size();
-  for (std::size_t l = 0; same && l < shape.links.size(); ++l) {
-    same = shape.solved_capacity[l] == engine_.capacity(shape.links[l]);
-  }
-  if (!same) {
-    shape.solved_capacity.clear();
-    for (const int32_t link : shape.links) {
-      shape.solved_capacity.push_back(engine_.capacity(link));
-    }
-    ++shape.capacity_version;
-  }
-  if (flows.solved_version != shape.capacity_version) {
+  if (!flows.duration_ps.has_value()) {
+    const FlowShape& shape = templates_.shape(flows);
     const auto count = static_cast<int32_t>(shape.flows());
     add_flows(rehearsal_, rehearsal_.open_transfer(0, count), 0, shape, flows.bytes);
     int64_t next = rehearsal_.next_event_ps();
@@ -137,10 +125,9 @@ int64_t FluidNetwork::Impl::duration_ps(TemplateId id) {
       next = rehearsal_.completed().empty() ? rehearsal_.next_event_ps() : next;
     }
     flows.duration_ps = next;
-    flows.solved_version = shape.capacity_version;
     rehearsal_.reset();
   }
-  return flows.duration_ps;
+  return *flows.duration_ps;
 }
 
 void FluidNetwork::Impl::run_alone(TransferId id, TemplateId flows, int64_t now) {
@@ -253,16 +240,6 @@ void FluidNetwork::Impl::advance(int64_t now, std::vector<TransferId>& completed
   finished_.clear();
 }
 
-void FluidNetwork::Impl::set_capacity(int32_t link, double capacity, int64_t now) {
-  move_to(now);
-  if (engine_.capacity(link) == capacity) {
-    return;
-  }
-  join_on(link);
-  engine_.set_capacity(link, capacity);
-  rehearsal_.set_capacity(link, capacity);
-}
-
 FluidNetwork::FluidNetwork(const std::vector<BitRate>& capacity)
     : impl_(std::make_unique<Impl>(bytes_per_ps(capacity))) {}
 FluidNetwork::~FluidNetwork() = default;
@@ -297,11 +274,6 @@ std::optional<SimTime> FluidNetwork::next_completion() const {
 
 void FluidNetwork::advance(SimTime now, std::vector<TransferId>& completed) {
   impl_->advance(now.ps(), completed);
-}
-
-void FluidNetwork::set_capacity(LinkId link, BitRate capacity, SimTime now) {
-  CHECK(link.valid() && link.index() < impl_->links(), "an unknown link");
-  impl_->set_capacity(link.value, bytes_per_ps(capacity), now.ps());
 }
 
 }  // namespace mixnet::sim

@@ -74,9 +74,6 @@ class FluidNetwork {
   // in starting order.
   void advance(SimTime now, std::vector<TransferId>& completed);
 
-  // Changes a link's capacity from `now` on (0 = dark: its flows stand still).
-  void set_capacity(LinkId link, BitRate capacity, SimTime now);
-
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

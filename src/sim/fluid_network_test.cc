@@ -75,31 +75,15 @@ TEST(FluidNetwork, NothingToSendIsDeliveredAtOnceInStartingOrder) {
 }
 
 TEST(FluidNetwork, ADarkLinkStopsItsFlowsOnly) {
-  FluidNetwork network(rates(2));
-  const TemplateId both = network.define({flow({share(0)}, 12'500), flow({share(1)}, 25'000)});
-  network.start(both, SimTime());
-  EXPECT_EQ(network.next_completion(), SimTime::from_us(2));
-  network.set_capacity(LinkId(1), BitRate(), SimTime::from_ns(500));
+  std::vector<BitRate> capacity = rates(2);
+  capacity[1] = BitRate();
+  FluidNetwork network(capacity);
+  network.start({flow({share(0)}, 12'500), flow({share(1)}, 25'000)}, SimTime());
   std::vector<TransferId> done;
   EXPECT_EQ(network.next_completion(), SimTime::from_us(1));  // the flow on link 0
   network.advance(SimTime::from_us(1), done);
   EXPECT_TRUE(done.empty());
   EXPECT_EQ(network.next_completion(), std::nullopt);
-  network.set_capacity(LinkId(1), BitRate::from_gbps(50), SimTime::from_us(10));
-  EXPECT_EQ(drain(network), (Completions{{13'000'000, 0}}));
-}
-
-TEST(FluidNetwork, ATemplateStartedInTheDarkWaitsForLight) {
-  std::vector<BitRate> capacity = rates(1);
-  capacity[0] = BitRate();
-  FluidNetwork network(capacity);
-  const TemplateId one = network.define({flow({share(0)}, 12'500)});
-  network.start(one, SimTime());
-  EXPECT_EQ(network.next_completion(), std::nullopt);
-  network.set_capacity(LinkId(0), BitRate::from_gbps(100), SimTime::from_us(4));
-  EXPECT_EQ(drain(network), (Completions{{5'000'000, 0}}));
-  network.start(one, SimTime::from_us(5));  // and is solved again under the new capacity
-  EXPECT_EQ(drain(network), (Completions{{6'000'000, 1}}));
 }
 
 TEST(FluidNetwork, ATemplateAloneShowsOnlyItsOwnCompletion) {
@@ -148,11 +132,6 @@ class Script {
         all.push_back({now.ps(), id});
       }
       start_some(done.size() + (action && !start_first ? 1 : 0), now);
-      if (action && random.below(3) == 0) {
-        network.set_capacity(LinkId(static_cast<int32_t>(random.below(kLinks))),
-                             BitRate::from_gbps(static_cast<int64_t>(50 + 25 * random.below(4))),
-                             now);
-      }
       if (action) {
         next_action += SimTime::from_ps(1 + static_cast<int64_t>(random.below(9'000'000)));
       }

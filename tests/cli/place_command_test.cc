@@ -118,6 +118,67 @@ TEST_F(PlaceCommand, TopologyGivesTheGpus) {
   EXPECT_THAT(done.output, HasSubstr("17 slots on 8 GPUs in 2 nodes with 4 NICs"));
 }
 
+TEST_F(PlaceCommand, UnevenNodesAreSaid) {
+  directory_.write("h20.toml", "[host]\ngpus = 4\nnics = 2\nnic_rate = \"400Gbps\"\n");
+  const ProgramRun uneven = run(kEplbExample, "--topology h20.toml --gpus 5 --slots 16 --json");
+  ASSERT_EQ(uneven.exit_code, 0) << uneven.errors;
+  EXPECT_THAT(uneven.errors, HasSubstr("the first 1 has 3, the other has 2; EPLB needs"));
+  EXPECT_THAT(uneven.errors, HasSubstr("the host of h20.toml has 4"));
+  EXPECT_EQ(json::parse(uneven.output)["notes"].size(), 2U);
+  const ProgramRun eplb =
+      run(kEplbExample, "--topology h20.toml --gpus 5 --slots 15 --policy eplb");
+  EXPECT_EQ(eplb.exit_code, 2);
+  EXPECT_THAT(eplb.errors, HasSubstr("nodes of equal size"));
+}
+
+TEST_F(PlaceCommand, AnOptionWithoutEffectSaysWhatItIsFor) {
+  const std::string shape = "--gpus 2 --nodes 1 --slots 12 ";
+  const struct {
+    const char* options;
+    const char* said;
+  } cases[] = {
+      {"--every 5", "--every has no effect here: it is for --replay"},
+      {"--threshold 5", "it is for --replay"},
+      {"--policy eplb --nic-weight 2", "--policy nic-aware"},
+      {"--policy eplb --budget 2", "--policy nic-aware"},
+      {"--move-cost 1", "--current"},
+      {"--policy joint --alpha 1 --eps 1 --groups 4", "knows no groups"},
+      {"--alpha 0", "are for --policy joint"},
+      {"--groups 99", "loads.csv: its 12 experts do not divide into 99 groups"},
+      {"--topology ''", "its value is empty"},
+      {"--current ''", "its value is empty"},
+  };
+  for (const auto& c : cases) {
+    const ProgramRun done = run(kEplbExample, shape + c.options);
+    EXPECT_EQ(done.exit_code, 2) << c.options;
+    EXPECT_THAT(done.errors, HasSubstr(c.said)) << c.options;
+  }
+}
+
+TEST_F(PlaceCommand, InputsThatDoNotFitAreNamed) {
+  directory_.write("few.json", R"({"layers": [{"phy2log": [0]}, {"phy2log": [0]}]})");
+  directory_.write("cut.json", R"({"layers": [)");
+  for (const char* policy : {"eplb", "nic-aware"}) {
+    const std::string options =
+        std::string("--gpus 2 --nodes 1 --slots 12 --policy ") + policy + " --current ";
+    EXPECT_THAT(run(kEplbExample, options + "few.json").errors,
+                HasSubstr("few.json: layer 0: the placement in use has 1 slots"));
+    EXPECT_THAT(run(kEplbExample, options + "cut.json").errors,
+                HasSubstr("cut.json: not valid JSON"));
+  }
+  EXPECT_THAT(
+      run(kEplbExample, "--gpus 2 --nodes 2 --slots 4 --policy joint --alpha 1 --eps 1").errors,
+      HasSubstr("loads.csv: 4 slots do not hold its 12 experts: give at least --slots 12"));
+  ASSERT_EQ(run_program(directory_, "",
+                        "trace generate t.npy --iterations 4 --experts 8 --tokens 9 --top-k 2")
+                .exit_code,
+            0);
+  const ProgramRun replay =
+      run_program(directory_, "", "place --replay t.npy --gpus 2 --nodes 1 --slots 8");
+  EXPECT_EQ(replay.exit_code, 2);
+  EXPECT_THAT(replay.errors, HasSubstr("t.npy: the trace has 4 iterations"));
+}
+
 TEST_F(PlaceCommand, FallbackOfEplbIsSaid) {
   const ProgramRun done =
       run("10,20,30,40,50,60\n", "--policy eplb --gpus 4 --nodes 2 --slots 8 --groups 3 --json");

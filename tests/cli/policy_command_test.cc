@@ -103,7 +103,9 @@ TEST_F(PolicyCommand, MeasuredTimesChangeTheRows) {
 
 TEST_F(PolicyCommand, RoutedTokensAreCounted) {
   // Two tokens on rank 0: experts 64 .. 127 are on the second host, eight to a rank.
-  directory_.write("tokens.csv", "0, 64, 72, 0\n0, 64, 128, -1\n");
+  directory_.write("tokens.csv",
+                   "0, 64, 72, 0, -1, -1, -1, -1, -1\n"
+                   "0, 64, 128, -1, -1, -1, -1, -1, -1\n");
   const std::string arguments = example("deepseek-h20") + " --tokens tokens.csv";
   const json counted = json::parse(run(arguments + " --json").output)["counted"];
   EXPECT_EQ(counted["tokens"], 2);
@@ -111,10 +113,12 @@ TEST_F(PolicyCommand, RoutedTokensAreCounted) {
   EXPECT_DOUBLE_EQ(counted["copies"][2]["network"].get<double>(), 1.5);  // mode 2: 1 + 2
   EXPECT_GT(counted["skew"]["gpu"].get<double>(), 1);
   EXPECT_THAT(run(arguments).output, HasSubstr("Network copies of 2 routed tokens"));
-  directory_.write("tokens.csv", "0, 64\n32, 64\n");
+  directory_.write("tokens.csv", "0, 64, 1, 2, 3, 4, 5, 6, 7\n32, 64, 1, 2, 3, 4, 5, 6, 7\n");
   const ProgramRun wrong = run(arguments);
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.errors, HasSubstr("tokens.csv:2"));
+  directory_.write("tokens.csv", "0, 64\n0, 64\n");
+  EXPECT_THAT(run(arguments).errors, HasSubstr("tokens.csv:1: a token picks 1 experts"));
 }
 
 TEST_F(PolicyCommand, WrongInputEndsWithUsage) {

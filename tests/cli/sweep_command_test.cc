@@ -151,6 +151,17 @@ TEST_F(SweepCommand, APointThatFailsIsToldAndLosesNoOther) {
   EXPECT_THAT(text("stderr"), HasSubstr("2 points failed"));
 }
 
+TEST_F(SweepCommand, ADryRunNamesThePointsThatCannotBe) {
+  write_sweep("[1, 99]");
+  EXPECT_EQ(sweep("s.toml --dry-run --json"), 2);
+  const auto points = lines("stdout");
+  ASSERT_EQ(points.size(), 4U);
+  EXPECT_FALSE(points[0].contains("error"));
+  EXPECT_TRUE(points[2].contains("error"));
+  EXPECT_THAT(text("stderr"), HasSubstr("\"mixnet.alpha\":99"));
+  EXPECT_THAT(text("stderr"), HasSubstr("s.toml:5: `alpha` is 99"));
+}
+
 TEST_F(SweepCommand, BadInputIsAUsageError) {
   write_sweep("[98, 99]");
   EXPECT_EQ(sweep("s.toml --out r.jsonl"), 2);
@@ -162,7 +173,8 @@ TEST_F(SweepCommand, BadInputIsAUsageError) {
         "s.toml --shard one", "s.toml -j0", "merge m.jsonl --sweep s.toml", "merge m.jsonl x.jsonl",
         "merge m.jsonl missing.jsonl --sweep s.toml", "merge m.jsonl s.toml --sweep s.toml",
         "report s.toml --sweep s.toml --out r.html", "s.toml --out /nowhere/r.jsonl",
-        "s.toml --report nowhere/r.html"}) {
+        "s.toml --report nowhere/r.html", "s.toml --dry-run --report r.html", "s.toml --out ''",
+        "s.toml --report ''"}) {
     EXPECT_EQ(sweep(arguments), 2) << arguments;
     EXPECT_GT(text("stderr").size(), 20U) << arguments;
   }
@@ -200,7 +212,9 @@ TEST_F(SweepCommand, KilledInTheMiddleItGoesOnFromThere) {
     return none ? 0 : bytes;
   };
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (size() == 0 && std::chrono::steady_clock::now() < deadline) {
+  // Of a long line the beginning may be there alone.
+  const auto has_line = [&] { return size() > 0 && read_all(out).find('\n') != std::string::npos; };
+  while (!has_line() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   kill(pid, SIGKILL);

@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "scenario/pending_file.h"
 #include "scenario/trace.h"
 #include "support/program_run.h"
 #include "support/temporary_directory.h"
@@ -90,6 +92,7 @@ TEST_F(TraceCommand, UsageErrorsExitWithTwoAndLeaveNothing) {
                                           "generate t.txt" + good,
                                           "generate t.npy --shape flat" + good,
                                           "generate t.npy --skew nan" + good,
+                                          "generate t.npy --shape uniform --skew 1" + good,
                                           "generate t.npy --iterations 0" + good,
                                           "generate t.npy --unknown 1" + good,
                                           "import none.txt t.npy",
@@ -120,6 +123,34 @@ TEST_F(TraceCommand, BadInputNamesFileAndLineAndKeepsTheOldTrace) {
 TEST_F(TraceCommand, AFailedWriteExitsWithOne) {
   EXPECT_EQ(run("generate none/t.npy --experts 8 --tokens 10 --top-k 2").exit_code, 1);
   EXPECT_TRUE(is_work_empty());
+}
+
+// Such as by the time limit of a batch system, or by Ctrl-C.
+TEST_F(TraceCommand, EndedByASignalItLeavesNothing) {
+  {
+    const auto probe = scenario::PendingFile::create(path("probe"));
+    if (!probe || !is_work_empty()) {
+      GTEST_SKIP() << "the file system has no files without a name";
+    }
+  }
+  const std::string command = "cd '" + path("") +
+                              "' && timeout -s TERM 1 '" MIXNET_PROGRAM
+                              "' trace generate t.npy --iterations 1000000 --layers 32 "
+                              "--sources 8 --experts 8 --tokens 4096 --top-k 2 2>/dev/null";
+  const int status = std::system(command.c_str());
+  constexpr int kTimedOut = 124;
+  EXPECT_EQ(WEXITSTATUS(status), kTimedOut);
+  EXPECT_TRUE(is_work_empty());
+}
+
+TEST_F(TraceCommand, ASideFileThatCannotBeIsNamed) {
+  ASSERT_EQ(run("generate t.npy --iterations 3 --experts 8 --tokens 10 --top-k 2").exit_code, 0);
+  std::string side = read_all(path("t.json"));
+  side.replace(side.find("\"top_k\": 2"), 10, "\"top_k\": 99");
+  write("t.json", side);
+  const ProgramRun info = run("info t.npy");
+  EXPECT_EQ(info.exit_code, 2);
+  EXPECT_THAT(info.errors, HasSubstr("t.json: key \"top_k\" is 99, and the trace has 8 experts"));
 }
 
 TEST_F(TraceCommand, HelpHasAnExample) {

@@ -55,7 +55,8 @@ TEST_F(WireCommand, TableSaysTheSameInWords) {
 
 TEST_F(WireCommand, NeverCompletingIsNullAndSaidInWords) {
   const ProgramRun done = run("0 1 1\n1 0 1\n1 1 0\n", "--alpha 1 --eps 0 --json");
-  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  EXPECT_EQ(done.exit_code, 1);
+  EXPECT_THAT(done.errors, HasSubstr("demand.txt: It never completes: server"));
   const json answer = json::parse(done.output);
   EXPECT_TRUE(answer["completion"].is_null());
   EXPECT_TRUE(answer["ratio"].is_null());
@@ -72,12 +73,21 @@ TEST_F(WireCommand, OneServerHasNothingToWire) {
 TEST_F(WireCommand, UsageErrorsEndWithTwoAndPrintNothing) {
   for (const char* const options :
        {"--alpha -1 --eps 2", "--alpha 6 --eps -2", "--alpha 0 --eps 0", "--alpha 6", "--eps 2",
-        "--alpha 2000 --eps 2", "--alpha x --eps 2", "--alpha 6 --eps 2 --algorithm best"}) {
+        "--alpha 2000 --eps 2", "--alpha x --eps 2", "--alpha 6 --eps 2 --algorithm best",
+        "--alpha 6 --eps 2 --gpus 4", "--alpha 6 --eps 2 --numa-nodes 1",
+        "--alpha 6 --eps 2 --budget 1"}) {
     const ProgramRun done = run(kThreeServers, options);
     EXPECT_EQ(done.exit_code, 2) << options;
     EXPECT_EQ(done.output, "") << options;
     EXPECT_NE(done.errors, "") << options;
   }
+}
+
+TEST_F(WireCommand, AnOptionWithoutEffectSaysWhatWouldGiveItOne) {
+  EXPECT_THAT(run(kThreeServers, "--alpha 6 --eps 2 --gpus 4").errors, HasSubstr("add --routes"));
+  EXPECT_THAT(run(kThreeServers, "--alpha 6 --eps 2 --budget 1").errors,
+              HasSubstr("--algorithm relay"));
+  EXPECT_EQ(run(kThreeServers, "--alpha 6 --eps 2 --gpus 4 --routes").exit_code, 0);
 }
 
 TEST_F(WireCommand, BadMatrixNamesTheLine) {
