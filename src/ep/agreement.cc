@@ -29,7 +29,12 @@ RankSet verdict(Accusations accusations, int ranks) {
 }
 
 Agreement::Agreement(RankSet lost, int ranks, int self)
-    : start_(std::move(lost)), condemned_(start_), votes_(at(ranks)), self_(self) {}
+    : start_(std::move(lost)),
+      condemned_(start_),
+      unheard_(ranks),
+      gone_(ranks),
+      votes_(at(ranks)),
+      self_(self) {}
 
 void Agreement::complete() {
   complete_ = true;
@@ -39,6 +44,17 @@ void Agreement::complete() {
 void Agreement::accuse(int rank) {
   CHECK(rank != self_ && !start_.has(rank), "another rank that takes part is accused");
   grow({{self_, rank}});
+}
+
+void Agreement::unheard(int rank, bool gone) {
+  const bool news = !unheard_.has(rank) || (gone && !gone_.has(rank));
+  unheard_.add(rank);
+  if (gone) {
+    gone_.add(rank);
+  }
+  if (news) {
+    try_to_decide();
+  }
 }
 
 void Agreement::hear_vote(int rank, const Accusations& accusations) {
@@ -62,9 +78,23 @@ std::optional<Accusations> Agreement::take_vote() {
   return told_;
 }
 
+bool Agreement::stuck() const {
+  int left = 0;
+  int may_run = 0;
+  for (int rank = 0; rank < static_cast<int>(votes_.size()); ++rank) {
+    const bool condemned = condemned_.has(rank);
+    left += condemned ? 0 : 1;
+    may_run += condemned && !start_.has(rank) && !gone_.has(rank) ? 1 : 0;
+  }
+  return condemned_.has(self_) || left < may_run;
+}
+
+bool Agreement::agrees(int rank) const {
+  return votes_[at(rank)] && *votes_[at(rank)] == accusations_;
+}
+
 bool Agreement::awaits(int rank) const {
-  return !decision_ && rank != self_ && !condemned_.has(rank) &&
-         !(votes_[at(rank)] && *votes_[at(rank)] == accusations_);
+  return !decision_ && rank != self_ && !condemned_.has(rank) && !agrees(rank);
 }
 
 void Agreement::grow(const Accusations& accusations) {
@@ -81,11 +111,13 @@ void Agreement::grow(const Accusations& accusations) {
 }
 
 void Agreement::try_to_decide() {
-  if (!voted() || decision_ || condemned_.has(self_)) {
+  if (!voted() || decision_ || stuck()) {
     return;
   }
   for (int rank = 0; rank < static_cast<int>(votes_.size()); ++rank) {
-    if (awaits(rank)) {
+    const bool objects =
+        condemned_.has(rank) && !start_.has(rank) && !unheard_.has(rank) && !agrees(rank);
+    if (awaits(rank) || objects) {
       return;
     }
   }

@@ -38,8 +38,10 @@ class Agreement {
   // `lost`: agreed on before this attempt.
   Agreement(RankSet lost, int ranks, int self);
 
-  void complete();         // this rank's part of the attempt is done
+  void complete();        // this rank's part of the attempt is done
   void accuse(int rank);  // not self, not lost before
+  // This rank does not hear `rank`; `gone`: because its process ended.
+  void unheard(int rank, bool gone);
   void hear_vote(int rank, const Accusations& accusations);
   void hear_decision(const RankSet& lost);
 
@@ -51,17 +53,22 @@ class Agreement {
   bool broken() const { return !accusations_.empty(); }
   // By what is known so far, lost or to be lost.
   const RankSet& condemned() const { return condemned_; }
-  // The vote of `rank` is missing for a decision.
+  // The verdict is against this rank, or leaves too few: others may decide, this one cannot.
+  bool stuck() const;
+  // The vote of `rank`, which is not condemned, is missing for a decision.
   bool awaits(int rank) const;
 
  private:
   void grow(const Accusations& accusations);
   void try_to_decide();
+  bool agrees(int rank) const;
   bool voted() const { return complete_ || broken(); }
 
   RankSet start_;
   Accusations accusations_;
   RankSet condemned_;
+  RankSet unheard_;
+  RankSet gone_;
   std::optional<Accusations> told_;
   std::vector<std::optional<Accusations>> votes_;
   std::optional<RankSet> decision_;

@@ -210,32 +210,20 @@ void Attempt::settle(Progress progress) {
   }
 }
 
-// Nobody tells a rank that was lost; it notices that the verdict is against it and stays so.
+// Nobody tells a rank that was lost; it notices that it cannot decide and that nobody else does.
 bool Attempt::given_up() {
-  if (!agreement_.condemned().has(endpoint_.self())) {
-    condemned_since_.reset();
+  if (!agreement_.stuck()) {
+    stuck_since_.reset();
     return false;
   }
-  if (!condemned_since_) {
-    condemned_since_ = transport().now();
+  if (!stuck_since_) {
+    stuck_since_ = transport().now();
   }
-  given_up_ = transport().now() >= *condemned_since_ + patience_.silence * 2;
+  given_up_ = transport().now() >= *stuck_since_ + patience_.silence * 2;
   return given_up_;
 }
 
-bool Attempt::expelled() const {
-  if (given_up_ || agreement_.decision()->has(endpoint_.self())) {
-    return true;
-  }
-  int present = 0;
-  int silent = 0;
-  for (int rank = 0; rank < endpoint_.ranks(); ++rank) {
-    const bool lost = agreement_.decision()->has(rank);
-    present += lost ? 0 : 1;
-    silent += lost && takes_part(rank) && !endpoint_.transport.health(rank).gone ? 1 : 0;
-  }
-  return present < silent;
-}
+bool Attempt::expelled() const { return given_up_ || agreement_.decision()->has(endpoint_.self()); }
 
 void Attempt::take_back() {
   const bool success = succeeded();
@@ -353,6 +341,7 @@ Instant Attempt::watch(const std::function<bool(int)>& missing) {
     if (rank == endpoint_.self() || !takes_part(rank)) {
       continue;
     }
+    listen_to(rank);
     const auto waited_for = [&] {
       return !agreement_.condemned().has(rank) && (missing(rank) || agreement_.awaits(rank));
     };
@@ -367,10 +356,27 @@ Instant Attempt::watch(const std::function<bool(int)>& missing) {
     }
     next = std::min(next, transport().health(rank).heard + patience_.silence);
   }
-  if (condemned_since_) {
-    next = std::min(next, *condemned_since_ + patience_.silence * 2);
+  for (const std::optional<Instant>& since : {broken_since_, stuck_since_}) {
+    if (since) {
+      next = std::min(next, std::max(*since + patience_.silence * 2,
+                                     transport().now() + std::chrono::milliseconds(1)));
+    }
   }
   return std::max(next, transport().now());
+}
+
+// A condemned rank that is heard but does not vote is waited for until everybody had the time to
+// notice what there is to notice.
+void Attempt::listen_to(int rank) {
+  const Instant now = transport().now();
+  if (agreement_.broken() && !broken_since_) {
+    broken_since_ = now;
+  }
+  const Health health = transport().health(rank);
+  const bool in_vain = broken_since_ && now >= *broken_since_ + patience_.silence * 2;
+  if (health.gone || in_vain || now >= health.heard + patience_.silence) {
+    agreement_.unheard(rank, health.gone);
+  }
 }
 
 bool Attempt::overdue(int rank, bool missing) const {

@@ -98,6 +98,7 @@ class Attempt {
   void broadcast(const MessageWriter& message);
   void send_votes();
   Instant watch(const std::function<bool(int)>& missing);
+  void listen_to(int rank);
   bool overdue(int rank, bool missing) const;
   bool known_gone(int rank);
   bool given_up();
@@ -107,7 +108,8 @@ class Attempt {
   uint64_t number_;
   Instant late_;  // end of the patience for what is waited for now
   bool voting_ = false;
-  std::optional<Instant> condemned_since_;  // this rank, by what it knows
+  std::optional<Instant> broken_since_;
+  std::optional<Instant> stuck_since_;
   bool given_up_ = false;
   Agreement agreement_;
   std::vector<PeerDeclaration> declarations_;

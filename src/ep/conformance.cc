@@ -64,13 +64,14 @@ struct Arrival {
   int64_t token = 0;
 };
 
-// The rows that `rank` has to receive.
-std::vector<Arrival> arrivals(const Load& load, const std::vector<RankLoad>& all, int rank) {
+// The rows that `rank` has to receive from those that are not lost.
+std::vector<Arrival> arrivals(const Load& load, const std::vector<RankLoad>& all, int rank,
+                              const RankSet& lost) {
   const int ranks = static_cast<int>(all.size());
   const ExpertMap map(load.experts, ranks);
   std::vector<Arrival> rows;
   for (int source = 0; source < ranks; ++source) {
-    for (int64_t token = 0; token < all[at(source)].tokens; ++token) {
+    for (int64_t token = 0; !lost.has(source) && token < all[at(source)].tokens; ++token) {
       for (int slot = 0; slot < load.top_k; ++slot) {
         const int64_t expert =
             all[at(source)].experts[static_cast<std::size_t>(token * load.top_k + slot)];
@@ -152,12 +153,13 @@ std::set<int> ranks_of(const Load& load, const RankLoad& own, int64_t token, int
   return reached;
 }
 
-std::string check_sums(const Load& load, const RankLoad& own, int rank, int ranks,
+std::string check_sums(const Load& load, const RankLoad& own, const ExchangeState& state,
                        const std::vector<std::byte>& out) {
+  const int rank = state.endpoint.self();
   for (int64_t token = 0; token < own.tokens; ++token) {
     float factor = 0;
-    for (const int reached : ranks_of(load, own, token, ranks)) {
-      factor += static_cast<float>(reached % 4 + 1);
+    for (const int reached : ranks_of(load, own, token, state.endpoint.ranks())) {
+      factor += state.endpoint.lost.has(reached) ? 0.0F : static_cast<float>(reached % 4 + 1);
     }
     for (int64_t column = 0; column < load.hidden; ++column) {
       // The biases are x itself, twice.
@@ -172,9 +174,13 @@ std::string check_sums(const Load& load, const RankLoad& own, int rank, int rank
   return {};
 }
 
-std::string check_weights(const RankLoad& own, const std::vector<float>& combined) {
+std::string check_weights(const Load& load, const RankLoad& own, const ExchangeState& state,
+                          const std::vector<float>& combined) {
+  const ExpertMap map(load.experts, state.endpoint.ranks());
   for (std::size_t slot = 0; slot < own.experts.size(); ++slot) {
-    const float wanted = own.experts[slot] >= 0 ? own.weights[slot] : 0.0F;
+    const int64_t expert = own.experts[slot];
+    const bool alive = expert >= 0 && !state.endpoint.lost.has(map.owner_of(expert));
+    const float wanted = alive ? own.weights[slot] : 0.0F;
     if (combined[slot] != wanted) {
       return at_place("a combined weight", static_cast<int64_t>(slot), combined[slot], wanted);
     }
@@ -194,9 +200,19 @@ DispatchOptions options_of(const Load& load) {
   return options;
 }
 
-std::vector<std::byte> bytes_of_rows(const Dispatched& got, const Load& load) {
-  const auto bytes = static_cast<std::size_t>(got.rows * load.hidden * bytes_of(load.type));
-  return {got.x.data, got.x.data + bytes};
+// The rows of lost sources are zeros.
+std::vector<std::byte> bytes_of_rows(const Load& load, const Dispatched& got,
+                                     const std::vector<Arrival>& rows, const RankSet& lost) {
+  const auto row_bytes = static_cast<std::size_t>(load.hidden * bytes_of(load.type));
+  std::vector<std::byte> bytes(got.x.data,
+                               got.x.data + static_cast<std::size_t>(got.rows) * row_bytes);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (lost.has(rows[row].source)) {
+      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(row * row_bytes), row_bytes,
+                  std::byte{0});
+    }
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -242,7 +258,7 @@ std::string round_trip(ExchangeState& state, const Load& load) {
   if (!got) {
     return got.error().text();
   }
-  const std::vector<Arrival> rows = arrivals(load, all, self);
+  const std::vector<Arrival> rows = arrivals(load, all, self, state.endpoint.lost);
   std::string wrong = check_rows(load, rows, *got);
   if (wrong.empty()) {
     wrong = check_slots(load, all, rows, self, *got);
@@ -260,17 +276,19 @@ std::string round_trip(ExchangeState& state, const Load& load) {
   if (!combined) {
     return combined.error().text();
   }
+  if (wrong.empty()) {
+    wrong = check_sums(load, own, state, out);
+  }
+  if (wrong.empty()) {
+    wrong = check_weights(load, own, state, combined->weights);
+  }
   const Result<Dispatched> again = dispatch_again(state, input, got->handle);
   if (!again) {
     return again.error().text();
   }
-  if (wrong.empty()) {
-    wrong = check_sums(load, own, self, ranks, out);
-  }
-  if (wrong.empty()) {
-    wrong = check_weights(own, combined->weights);
-  }
-  if (wrong.empty() && bytes_of_rows(*again, load) != bytes_of_rows(*got, load)) {
+  const RankSet& lost = state.endpoint.lost;
+  if (wrong.empty() &&
+      bytes_of_rows(load, *again, rows, RankSet(ranks)) != bytes_of_rows(load, *got, rows, lost)) {
     wrong = "a repeated dispatch gave other rows";
   }
   return wrong;

@@ -50,6 +50,7 @@ class SimulatedFabric {
   SimulatedRank& rank(int index) { return ranks_[at(index)]; }
   Health health(int of, int seen_by) const;
 
+  bool flies(int from, int to) const;
   void send(int from, int rail, Delivery delivery);
   void wait(int self, Instant until);
 
@@ -75,8 +76,8 @@ class SimulatedFabric {
   std::map<std::tuple<int, int, int>, Instant> latest_;  // from, to, rail: of the last delivery
   uint64_t sent_ = 0;
 
-  std::mutex mutex_;  // held by the running thread while it runs in here
-  std::condition_variable turn_;
+  std::mutex mutex_;                            // held by the running thread while it runs in here
+  std::vector<std::condition_variable> turns_;  // [rank], so that a turn wakes one thread
   int running_ = -1;
 };
 
@@ -142,7 +143,8 @@ SimulatedFabric::SimulatedFabric(const SimulationOptions& options,
     : options_(options),
       faults_(std::move(faults)),
       random_(options.seed, "simulated fabric"),
-      ranks_(at(options.ranks.ranks())) {
+      ranks_(at(options.ranks.ranks())),
+      turns_(at(options.ranks.ranks())) {
   std::stable_sort(faults_.begin(), faults_.end(),
                    [](const auto& a, const auto& b) { return a.after < b.after; });
   for (SimulatedRank& rank : ranks_) {
@@ -155,12 +157,19 @@ Health SimulatedFabric::health(int of, int seen_by) const {
   const SimulatedRank& rank = ranks_[at(of)];
   const bool inside = options_.ranks.same_host(of, seen_by);
   Health health;
-  health.gone = rank.state == RankState::kDone && (inside || !rank.cut_off);
+  health.gone = rank.state == RankState::kDone && (inside || !rank.cut_off) && !flies(of, seen_by);
   const bool silent = rank.state == RankState::kDone || rank.state == RankState::kStopped ||
                       (!inside && (rank.cut_off || ranks_[at(seen_by)].cut_off));
   const Instant last = silent ? rank.still_since : now_;
   health.heard = Instant((last.time_since_epoch() / options_.beat) * options_.beat);
   return health;
+}
+
+// The end of a process is noticed after what it sent before.
+bool SimulatedFabric::flies(int from, int to) const {
+  return std::any_of(flying_.begin(), flying_.end(), [&](const auto& entry) {
+    return entry.second.event.peer == from && entry.second.to == to;
+  });
 }
 
 void SimulatedFabric::send(int from, int rail, Delivery delivery) {
@@ -186,7 +195,7 @@ void SimulatedFabric::wait(int self, Instant until) {
   rank.state = rank.inbox.empty() ? RankState::kWaiting : RankState::kReady;
   rank.wake = until;
   pass_on(self, lock);
-  turn_.wait(lock, [&] { return running_ == self; });
+  turns_[at(self)].wait(lock, [&] { return running_ == self; });
   if (rank.killed) {
     throw Killed{};
   }
@@ -200,8 +209,8 @@ void SimulatedFabric::run(const std::function<void(Transport&)>& body) {
       threads.emplace_back([this, self, &body] { thread_of(self, body); });
     }
     running_ = choose();
+    turns_[at(running_)].notify_one();
   }
-  turn_.notify_all();
   for (std::thread& thread : threads) {
     thread.join();
   }
@@ -210,7 +219,7 @@ void SimulatedFabric::run(const std::function<void(Transport&)>& body) {
 void SimulatedFabric::thread_of(int self, const std::function<void(Transport&)>& body) {
   {
     std::unique_lock lock(mutex_);
-    turn_.wait(lock, [&] { return running_ == self; });
+    turns_[at(self)].wait(lock, [&] { return running_ == self; });
   }
   SimulatedTransport transport(*this, self);
   try {
@@ -234,7 +243,7 @@ void SimulatedFabric::pass_on(int self, std::unique_lock<std::mutex>& lock) {
   const int next = choose();
   if (next != self || ranks_[at(self)].state == RankState::kDone) {
     running_ = next;
-    turn_.notify_all();
+    turns_[at(next)].notify_one();
   }
 }
 
