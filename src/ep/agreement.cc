@@ -41,9 +41,9 @@ void Agreement::complete() {
   try_to_decide();
 }
 
-void Agreement::accuse(int rank) {
+bool Agreement::accuse(int rank) {
   CHECK(rank != self_ && !start_.has(rank), "another rank that takes part is accused");
-  grow({{self_, rank}});
+  return grow({{self_, rank}});
 }
 
 void Agreement::unheard(int rank, bool gone) {
@@ -97,17 +97,20 @@ bool Agreement::awaits(int rank) const {
   return !decision_ && rank != self_ && !condemned_.has(rank) && !agrees(rank);
 }
 
-void Agreement::grow(const Accusations& accusations) {
+// True: there was something new.
+bool Agreement::grow(const Accusations& accusations) {
   if (decision_) {
-    return;
+    return false;
   }
   const std::size_t before = accusations_.size();
   accusations_.insert(accusations.begin(), accusations.end());
-  if (accusations_.size() > before) {
+  const bool news = accusations_.size() > before;
+  if (news) {
     condemned_ = verdict(accusations_, static_cast<int>(votes_.size()));
     condemned_.add(start_);
   }
   try_to_decide();
+  return news;
 }
 
 void Agreement::try_to_decide() {

@@ -39,7 +39,7 @@ class Agreement {
   Agreement(RankSet lost, int ranks, int self);
 
   void complete();        // this rank's part of the attempt is done
-  void accuse(int rank);  // not self, not lost before
+  bool accuse(int rank);  // not self, not lost before; false: it was accused already
   // This rank does not hear `rank`; `gone`: because its process ended.
   void unheard(int rank, bool gone);
   void hear_vote(int rank, const Accusations& accusations);
@@ -59,7 +59,7 @@ class Agreement {
   bool awaits(int rank) const;
 
  private:
-  void grow(const Accusations& accusations);
+  bool grow(const Accusations& accusations);
   void try_to_decide();
   bool agrees(int rank) const;
   bool voted() const { return complete_ || broken(); }

@@ -334,27 +334,18 @@ void Attempt::send_votes() {
   }
 }
 
-// Accuses who is overdue, and says when somebody may next become so.
+// Accuses who is overdue, and says when somebody may next become so. After an accusation the votes
+// of others are awaited anew.
 Instant Attempt::watch(const std::function<bool(int)>& missing) {
   Instant next = late_;
-  for (int rank = 0; rank < endpoint_.ranks(); ++rank) {
-    if (rank == endpoint_.self() || !takes_part(rank)) {
-      continue;
-    }
-    listen_to(rank);
-    const auto waited_for = [&] {
-      return !agreement_.condemned().has(rank) && (missing(rank) || agreement_.awaits(rank));
-    };
-    if (!waited_for()) {
-      continue;
-    }
-    if (overdue(rank, missing(rank)) || known_gone(rank)) {
-      if (waited_for()) {
-        agreement_.accuse(rank);
+  for (bool accused = true; accused;) {
+    accused = false;
+    next = late_;
+    for (int rank = 0; rank < endpoint_.ranks(); ++rank) {
+      if (rank != endpoint_.self() && takes_part(rank)) {
+        accused = watch_rank(rank, missing, next) || accused;
       }
-      continue;
     }
-    next = std::min(next, transport().health(rank).heard + patience_.silence);
   }
   for (const std::optional<Instant>& since : {broken_since_, stuck_since_}) {
     if (since) {
@@ -363,6 +354,22 @@ Instant Attempt::watch(const std::function<bool(int)>& missing) {
     }
   }
   return std::max(next, transport().now());
+}
+
+// True: it is accused now.
+bool Attempt::watch_rank(int rank, const std::function<bool(int)>& missing, Instant& next) {
+  listen_to(rank);
+  const auto waited_for = [&] {
+    return !agreement_.condemned().has(rank) && (missing(rank) || agreement_.awaits(rank));
+  };
+  if (!waited_for()) {
+    return false;
+  }
+  if (overdue(rank, missing(rank)) || known_gone(rank)) {
+    return waited_for() && agreement_.accuse(rank);
+  }
+  next = std::min(next, transport().health(rank).heard + patience_.silence);
+  return false;
 }
 
 // A condemned rank that is heard but does not vote is waited for until everybody had the time to

@@ -98,6 +98,7 @@ class Attempt {
   void broadcast(const MessageWriter& message);
   void send_votes();
   Instant watch(const std::function<bool(int)>& missing);
+  bool watch_rank(int rank, const std::function<bool(int)>& missing, Instant& next);
   void listen_to(int rank);
   bool overdue(int rank, bool missing) const;
   bool known_gone(int rank);
