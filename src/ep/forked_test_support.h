@@ -1,15 +1,13 @@
 #pragma once
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "ep/monotonic.h"
@@ -68,13 +66,13 @@ class ForkedRanks {
   std::vector<pid_t> pids_;
 };
 
-// In a child: ends with the line number as the exit code if it is false.
-#define CHILD_EXPECT(condition)                                                      \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      std::fprintf(stderr, "%s:%d: child: %s\n", __FILE__, __LINE__, #condition);    \
-      _exit(ForkedRanks::kFailed);                                                   \
-    }                                                                                \
+// In a child: says so and ends with kFailed if it is false.
+#define CHILD_EXPECT(condition)                                                   \
+  do {                                                                            \
+    if (!(condition)) {                                                           \
+      std::fprintf(stderr, "%s:%d: child: %s\n", __FILE__, __LINE__, #condition); \
+      _exit(ForkedRanks::kFailed);                                                \
+    }                                                                             \
   } while (false)
 
 }  // namespace mixnet::ep

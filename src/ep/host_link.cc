@@ -252,9 +252,9 @@ bool HostLink::lost(int peer) const {
   if (one.out.broken() || one.in.broken()) {
     return true;
   }
-  // What it sent before it left is still to be read.
-  return one.memory && !reading(one) &&
-         host_control(*one.memory).left.load(std::memory_order_acquire) != 0 && !reading(one);
+  // It set this after it sent its last, which is still to be read.
+  return one.memory && host_control(*one.memory).left.load(std::memory_order_acquire) != 0 &&
+         !reading(one);
 }
 
 void HostLink::notify() {

@@ -33,7 +33,10 @@ bool PulseBook::beat(Instant now) {
   if (now < next_beat_) {
     return false;
   }
-  next_beat_ = std::max(next_beat_ + interval_, now);
+  next_beat_ += interval_;
+  if (next_beat_ <= now) {
+    next_beat_ = now + interval_;
+  }
   return true;
 }
 

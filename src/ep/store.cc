@@ -14,7 +14,7 @@ namespace {
 
 // How many absent ranks an error names, and how long each is asked for once the time is over.
 constexpr std::size_t kMaxNamedRanks = 16;
-constexpr Duration kLastQuestion = std::chrono::milliseconds(20);
+constexpr Duration kLastQuestion = std::chrono::milliseconds(100);
 
 std::string absent_text(const std::vector<int>& absent, bool more, const Error& first) {
   return fmt::format("{} {}{} did not come: {}", absent.size() == 1 ? "rank" : "ranks",

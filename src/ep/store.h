@@ -27,8 +27,8 @@ class Store {
 
   // Replaces what was there. Gives up at `until`.
   virtual Status set(std::string_view key, std::string_view value, Instant until) = 0;
-  // Waits until the key is set, at most until `until`; asks at least once. Errors name the key and
-  // the store.
+  // Waits until the key is set, at most until `until`; asks once in any case, which may take
+  // 100 ms. Errors name the key and the store.
   virtual Result<std::string> get(std::string_view key, Instant until) = 0;
 };
 

@@ -23,8 +23,8 @@ namespace {
 constexpr Duration kConnectPause = std::chrono::milliseconds(50);
 // For one attempt, so that one that is lost on the way is made again.
 constexpr Duration kConnectAttempt = std::chrono::seconds(5);
-// A call whose time is over still asks once.
-constexpr Duration kShortestCall = std::chrono::milliseconds(1);
+// A call whose time is over still asks once, which takes a way there and back.
+constexpr Duration kShortestCall = std::chrono::milliseconds(100);
 
 // Waits for `events`; false at `until`.
 bool wait_for_socket(int socket, int16_t events, Instant until) {
