@@ -45,7 +45,7 @@ TEST(Doorbell, WaitsUntilTheDeadline) {
 
 // Two threads that wake each other: a wake-up that gets lost costs 10 s.
 void play_rounds(WaitPolicy policy, bool with_descriptors) {
-  constexpr int kRounds = 2000;
+  constexpr int kRounds = 500;
   TestDoorbell left(policy);
   TestDoorbell right(policy);
   std::atomic<int> ball{0};

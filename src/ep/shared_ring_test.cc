@@ -16,6 +16,8 @@ namespace mixnet::ep {
 namespace {
 
 constexpr uint64_t kTestCapacity = 1024;
+// Room for more than one record, so that two ends take turns less often.
+constexpr uint64_t kStreamCapacity = 8192;
 
 // Memory of a ring, shared with children.
 class RingMemory {
@@ -145,39 +147,39 @@ TEST(SharedRing, TakesTheLargestMessageTwice) {
 }
 
 TEST(SharedRing, LeadsFromThreadToThread) {
-  const RingMemory memory(kTestCapacity);
-  constexpr uint32_t kRecords = 3000;
+  const RingMemory memory(kStreamCapacity);
+  constexpr uint32_t kRecords = 2000;
   std::thread producer([&] {
-    RingWriter writer(memory.get(), kTestCapacity);
+    RingWriter writer(memory.get(), kStreamCapacity);
     produce(writer, kRecords);
   });
-  RingReader reader(memory.get(), kTestCapacity);
+  RingReader reader(memory.get(), kStreamCapacity);
   EXPECT_TRUE(consume(reader, kRecords));
   producer.join();
 }
 
 TEST(SharedRing, LeadsFromProcessToProcess) {
-  const RingMemory memory(kTestCapacity);
-  constexpr uint32_t kRecords = 3000;
+  const RingMemory memory(kStreamCapacity);
+  constexpr uint32_t kRecords = 2000;
   ForkedRanks producer(1, [&](int) {
-    RingWriter writer(memory.get(), kTestCapacity);
+    RingWriter writer(memory.get(), kStreamCapacity);
     produce(writer, kRecords);
     return 0;
   });
-  RingReader reader(memory.get(), kTestCapacity);
+  RingReader reader(memory.get(), kStreamCapacity);
   EXPECT_TRUE(consume(reader, kRecords));
   EXPECT_EQ(producer.join(0), 0);
 }
 
 TEST(SharedRing, ShowsOnlyWholeRecordsOfAKilledProducer) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
-    const RingMemory memory(kTestCapacity);
+    const RingMemory memory(kStreamCapacity);
     ForkedRanks producer(1, [&](int) {
-      RingWriter writer(memory.get(), kTestCapacity);
+      RingWriter writer(memory.get(), kStreamCapacity);
       produce(writer, UINT32_MAX);
       return 0;
     });
-    RingReader reader(memory.get(), kTestCapacity);
+    RingReader reader(memory.get(), kStreamCapacity);
     const uint64_t last = 20 + RandomStream(seed, "kill").below(200);
     uint32_t number = 0;
     const auto take = [&] {
