@@ -62,7 +62,7 @@ int usable_hardware_threads() {
 // takes 70 us after 2 yields, 200 us when the ranks sleep at once, 500 us when they spin 2000
 // times.
 WaitPolicy choose_wait_policy(int host_ranks, int hardware_threads) {
-  return host_ranks <= hardware_threads ? WaitPolicy{100, 100} : WaitPolicy{0, 2};
+  return host_ranks <= hardware_threads ? WaitPolicy{20, 100} : WaitPolicy{0, 2};
 }
 
 void Bell::ring() const {

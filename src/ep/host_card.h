@@ -18,6 +18,7 @@ struct HostControl {
   alignas(64) std::atomic<uint32_t> doorbell{0};  // see Bell
   alignas(64) std::atomic<uint64_t> beats{0};     // see Pulse
   alignas(64) std::atomic<uint32_t> left{0};      // 1: this rank closed its link
+  std::atomic<uint32_t> departures{0};            // counted by those that close theirs
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 

@@ -126,7 +126,10 @@ HostLink::~HostLink() {
   }
   host_control(own_).left.store(1, std::memory_order_release);
   for (const End& one : ends_) {
-    one.bell.ring();
+    if (one.memory) {
+      host_control(*one.memory).departures.fetch_add(1, std::memory_order_release);
+      one.bell.ring();
+    }
   }
 }
 
@@ -238,13 +241,13 @@ Event HostLink::poll() {
 void HostLink::wait(Instant until) {
   flush();
   doorbell_.wait(ready_, flush_by(until));
-  news_.store(false, std::memory_order_relaxed);
+  forget_news();
 }
 
 void HostLink::wait(std::span<pollfd> more, Instant until) {
   flush();
   doorbell_.wait(ready_, more, flush_by(until));
-  news_.store(false, std::memory_order_relaxed);
+  forget_news();
 }
 
 bool HostLink::lost(int peer) const {
@@ -288,8 +291,18 @@ void HostLink::flush() {
 }
 
 bool HostLink::ready() const {
-  return news_.load(std::memory_order_acquire) ||
+  return news_.load(std::memory_order_acquire) || departures() != departures_seen_ ||
          std::any_of(ends_.begin(), ends_.end(), [this](const End& one) { return reading(one); });
+}
+
+uint32_t HostLink::departures() const {
+  return host_control(own_).departures.load(std::memory_order_acquire);
+}
+
+// Whatever the news were, the caller sees them from now on: both are read with what they announce.
+void HostLink::forget_news() {
+  news_.exchange(false, std::memory_order_acq_rel);
+  departures_seen_ = departures();
 }
 
 // When a wait has to end although nothing came.

@@ -105,6 +105,8 @@ class HostLink {
   bool reading(const End& one) const { return !one.abandoned && one.in.ready(); }
   void flush();
   bool ready() const;
+  uint32_t departures() const;
+  void forget_news();
   Instant flush_by(Instant until) const;
 
   RankMap map_;
@@ -117,6 +119,7 @@ class HostLink {
   std::vector<End> ends_;  // by index in the host
   std::size_t next_ = 0;   // whose turn it is in poll()
   std::atomic<bool> news_{false};
+  uint32_t departures_seen_ = 0;
   Doorbell::Ready ready_;
 };
 

@@ -87,13 +87,10 @@ Event next_event(Transport& transport, Duration limit = seconds(20)) {
 // True when health(peer).gone within the limit.
 bool learns_that_gone(Transport& transport, int peer, Duration limit = seconds(20)) {
   const Instant until = monotonic_now() + limit;
-  while (!transport.health(peer).gone) {
-    if (monotonic_now() >= until) {
-      return false;
-    }
+  while (!transport.health(peer).gone && monotonic_now() < until) {
     transport.wait(until);
   }
-  return true;
+  return monotonic_now() < until;  // a wake-up that got lost is a failure, too
 }
 
 Duration silence_of(Transport& transport, int peer) {
