@@ -55,12 +55,12 @@ int usable_hardware_threads() {
   return std::max(threads, 1);
 }
 
-// A signal between two ranks takes 0.6 us one way while both look, 6 us when one has to be woken.
-// Looking longer than 100 times (some 3 us) in one go only takes the processor away from ranks that
-// have something to say, also when something else runs beside them; giving it away costs half a
-// microsecond when nobody wants it. With 8 ranks on 2 processors a round of signals from all to all
-// takes 70 us after 2 yields, 200 us when the ranks sleep at once, 500 us when they spin 2000
-// times.
+// Measured on two processors. An exchange of signals between two ranks takes 0.2 to 0.6 us while
+// both look, 6 to 10 us when they give a shared processor to each other (yield), 12 to 25 us when
+// one has to be woken. Between 8 ranks a round of signals from all to all takes 40 to 100 us after
+// 2 yields, 200 us when the ranks sleep at once, and 500 us when they spin 2000 times before: long
+// spins take the processor away from whoever has something to say, also when there seem to be
+// enough of them. Yields cost half a microsecond when nobody wants the processor.
 WaitPolicy choose_wait_policy(int host_ranks, int hardware_threads) {
   return host_ranks <= hardware_threads ? WaitPolicy{20, 100} : WaitPolicy{0, 2};
 }
