@@ -154,10 +154,13 @@ void FabricRails::post(int peer, std::span<const std::byte> message) {
   }
 }
 
-bool FabricRails::drained() {
+uint64_t FabricRails::pending_writes() {
   push_busy();
-  return std::all_of(nics_.begin(), nics_.end(),
-                     [](const auto& nic) { return nic->tally().unfinished_writes == 0; });
+  uint64_t pending = 0;
+  for (const auto& nic : nics_) {
+    pending += nic->tally().unfinished_writes;
+  }
+  return pending;
 }
 
 bool FabricRails::flushed() {

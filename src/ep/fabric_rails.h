@@ -29,7 +29,7 @@ struct FabricConnectionEvent;
 // No call but connect() and wait() blocks. What a provider does not take at once waits in a FIFO
 // per (peer, rail), which poll() pushes on: a rank has to keep polling for its own writes to leave
 // and, with providers that work in software (tcp), for those of its peers to arrive. The FIFOs are
-// as deep as the caller makes them: whoever writes without looking at drained() bounds them itself.
+// as deep as the caller makes them; pending_writes() says how deep.
 //
 // Nothing fails visibly: what cannot be delivered is dropped, and closed() tells sooner or later. A
 // peer whose process ended is noticed, one whose cable was cut is not.
@@ -77,8 +77,10 @@ class FabricRails {
   void signal(int peer, int rail, uint32_t immediate);
   // At most largest_message bytes, on rail 0; lost once that rail is closed.
   void post(int peer, std::span<const std::byte> message);
-  // True: the sources of all writes may be overwritten.
-  bool drained();
+  // Writes whose sources may still be read; a caller bounds its FIFOs by it.
+  uint64_t pending_writes();
+  // True: there are none, every source may be overwritten.
+  bool drained() { return pending_writes() == 0; }
   // True: signals and messages were handed over, too. On tcp that means to the kernel.
   bool flushed();
 
