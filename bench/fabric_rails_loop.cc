@@ -1,5 +1,5 @@
 // The loop of fi_writedata_loop.cc through FabricRails, over any number of NICs: every write with a
-// signal, a window of 16 per NIC, two spinning processes.
+// signal, a window of 16 per NIC, two processes that spin, or that wait when NICs are slow.
 //
 //   mixnet_fabric_rails_loop [SENDER_NICS [SECONDS [RECEIVER_NICS RECEIVER_NAMESPACE BYTES]]]
 //
@@ -19,6 +19,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 struct Nics {
+  bool slow = false;
   std::vector<std::string> of_sender;
   std::vector<std::string> of_receiver;
 };
@@ -34,10 +35,11 @@ std::vector<std::string> split(const std::string& list) {
 
 struct Rank {
   Bytes window;
+  bool waits;
   std::unique_ptr<ep::FabricRails> rails;
 
-  Rank(int rank, const std::vector<std::string>& nics, uint64_t bytes)
-      : window(bytes * kWindow * nics.size()) {
+  Rank(int rank, const std::vector<std::string>& nics, uint64_t bytes, bool slow)
+      : window(bytes * kWindow * nics.size()), waits(slow) {
     ep::FabricRails::Options options;
     options.ranks = ep::RankMap({1, 1});
     options.rank = rank;
@@ -60,29 +62,49 @@ struct Rank {
     }
   }
 
-  // Spins until `count` signals came.
+  // True: a signal came.
+  bool step() {
+    const bool signal = rails->poll().kind == ep::Event::Kind::kSignal;
+    if (!signal && waits) {
+      rails->wait(std::chrono::milliseconds(10));
+    }
+    return signal;
+  }
+
   void await(uint64_t count) {
     while (count > 0) {
-      count -= rails->poll().kind == ep::Event::Kind::kSignal ? 1 : 0;
+      count -= step() ? 1 : 0;
       require(!rails->closed(1 - rails->rank()), "the other process is gone");
+    }
+  }
+
+  // A rail that has room for another write, those after `last` first.
+  int next_rail(int last) {
+    while (true) {
+      for (int i = 1; i <= rails->rails(); ++i) {
+        const int rail = (last + i) % rails->rails();
+        if (rails->pending_writes(rail) < kWindow) {
+          return rail;
+        }
+      }
+      require(!step(), "signals go the other way");
     }
   }
 };
 
 double send(const Nics& nics, Pipes& pipes, uint64_t bytes, uint64_t writes) {
   const Bytes contact = pipes.to_sender.take();
-  Rank self(0, nics.of_sender, bytes);
+  Rank self(0, nics.of_sender, bytes, nics.slow);
   pipes.to_receiver.put(self.rails->contact());
   self.connect(contact);
   pipes.to_sender.take();  // the receiver is ready
-  const auto rails = static_cast<uint64_t>(self.rails->rails());
+  std::vector<uint64_t> sent(nics.of_sender.size());
   const double begin = now_s();
+  int rail = -1;
   for (uint64_t i = 0; i < writes; ++i) {
-    while (self.rails->pending_writes() >= kWindow * rails) {
-      static_cast<void>(self.rails->poll());
-    }
-    const uint64_t offset = i % (kWindow * rails) * bytes;
-    const int rail = static_cast<int>(i % rails);
+    rail = self.next_rail(rail);
+    const auto lane = static_cast<uint64_t>(rail);
+    const uint64_t offset = (lane * kWindow + sent[lane]++ % kWindow) * bytes;
     self.rails->write({1, rail, ep::host_address(self.window.data() + offset), bytes, offset});
     self.rails->signal(1, rail, static_cast<uint32_t>(i));
   }
@@ -91,7 +113,7 @@ double send(const Nics& nics, Pipes& pipes, uint64_t bytes, uint64_t writes) {
 }
 
 void receive(const Nics& nics, Pipes& pipes, uint64_t bytes, uint64_t writes) {
-  Rank self(1, nics.of_receiver, bytes);
+  Rank self(1, nics.of_receiver, bytes, nics.slow);
   pipes.to_sender.put(self.rails->contact());
   self.connect(pipes.to_receiver.take());
   pipes.to_sender.put({std::byte{1}});
@@ -125,6 +147,7 @@ int main(int argc, char** argv) {
   nics.of_receiver = mixnet::bench::split(argument(2, argument(0, "127.0.0.1").c_str()));
   const double seconds = std::atof(argument(1, "0.5").c_str());
   if (arguments.size() > 4) {
+    nics.slow = true;
     constexpr double kBytesPerSecond = 125e6;
     const auto bytes = static_cast<uint64_t>(std::atoll(arguments[4].c_str()));
     const double writes = kBytesPerSecond * seconds / static_cast<double>(bytes);

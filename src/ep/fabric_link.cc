@@ -62,7 +62,7 @@ Status FabricLink::open_lane(fi_info* request) {
   add_receives(*lane);
   lane->buffers.resize((receive_buffers_ + lane->free_buffers.size()) * buffer_bytes_);
   if (!lane->buffers.empty()) {
-    auto memory = nic_.register_local(lane->buffers.data(), lane->buffers.size());
+    auto memory = nic_.register_buffers(lane->buffers);
     if (!memory) {
       return memory.error();
     }
@@ -272,7 +272,7 @@ bool FabricLink::find_descriptor(Item& item, void** descriptor) {
     return true;
   }
   if (item.source == nullptr) {
-    auto memory = nic_.register_local(item.from.data, item.bytes);
+    auto memory = nic_.register_source(item.from, item.bytes);
     if (!memory) {
       lost();
       return false;

@@ -205,8 +205,13 @@ Result<FabricHandle<fid_mr>> FabricNic::register_memory(const void* data, uint64
   return FabricHandle<fid_mr>(memory);
 }
 
-Result<FabricHandle<fid_mr>> FabricNic::register_local(const void* data, uint64_t bytes) {
-  return register_memory(data, bytes, FI_SEND | FI_RECV | FI_WRITE);
+Result<FabricHandle<fid_mr>> FabricNic::register_buffers(std::span<std::byte> buffers) {
+  return register_memory(buffers.data(), buffers.size(), FI_SEND | FI_RECV);
+}
+
+// May be read-only.
+Result<FabricHandle<fid_mr>> FabricNic::register_source(ConstAddress from, uint64_t bytes) {
+  return register_memory(from.data, bytes, FI_WRITE);
 }
 
 void* FabricNic::descriptor(fid_mr* memory) { return fi_mr_desc(memory); }
@@ -230,7 +235,7 @@ Status FabricNic::register_window() {
 
 Status FabricNic::listen() {
   fid_pep* listener = nullptr;
-  if (const int code = fi_passive_ep(fabric_.get(), info_.get(), &listener, this); code != 0) {
+  if (const int code = fi_passive_ep(fabric_.get(), info_.get(), &listener, nullptr); code != 0) {
     return failure("listening", code);
   }
   listener_.reset(listener);
@@ -325,6 +330,9 @@ FabricConnectionEvent FabricNic::next_event() {
     if (fi_eq_readerr(events_.get(), &error, 0) > 0) {
       event.kind = FabricConnectionEvent::Kind::kClosed;
       event.context = error.context;
+      if (event.context == nullptr && error.fid != nullptr) {
+        event.context = error.fid->context;
+      }
     }
     return event;
   }

@@ -76,8 +76,9 @@ class FabricNic {
   // The descriptor to use for memory within the window.
   bool in_window(ConstAddress from, uint64_t bytes) const;
   void* window_descriptor() const;
-  // Memory to send from and to receive into.
-  Result<FabricHandle<fid_mr>> register_local(const void* data, uint64_t bytes);
+  // Memory for messages both ways, and memory that writes come from.
+  Result<FabricHandle<fid_mr>> register_buffers(std::span<std::byte> buffers);
+  Result<FabricHandle<fid_mr>> register_source(ConstAddress from, uint64_t bytes);
   static void* descriptor(fid_mr* memory);
 
   // An endpoint that can be posted to, not yet connected. `request`: what it answers, or null for

@@ -163,6 +163,12 @@ uint64_t FabricRails::pending_writes() {
   return pending;
 }
 
+uint64_t FabricRails::pending_writes(int rail) {
+  CHECK(rail >= 0 && rail < rails(), "a rail of this rank");
+  push_busy();
+  return nics_[at(rail)]->tally().unfinished_writes;
+}
+
 bool FabricRails::flushed() {
   push_busy();
   return std::all_of(nics_.begin(), nics_.end(),

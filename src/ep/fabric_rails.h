@@ -79,6 +79,7 @@ class FabricRails {
   void post(int peer, std::span<const std::byte> message);
   // Writes whose sources may still be read; a caller bounds its FIFOs by it.
   uint64_t pending_writes();
+  uint64_t pending_writes(int rail);
   // True: there are none, every source may be overwritten.
   bool drained() { return pending_writes() == 0; }
   // True: signals and messages were handed over, too. On tcp that means to the kernel.

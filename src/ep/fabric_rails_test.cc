@@ -1,7 +1,10 @@
 #include "ep/fabric_rails.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +12,7 @@
 #include <ctime>
 #include <map>
 #include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -208,6 +212,59 @@ TEST(FabricRails, AbandonedPeersAreSilent) {
   EXPECT_TRUE(fleet[0]->closed(1));
   EXPECT_EQ(fleet[0]->poll().kind, Event::Kind::kNothing);
   EXPECT_TRUE(poll_until(*fleet[1].rails, [&] { return fleet[1]->closed(0); }));
+}
+
+// Descriptors of connected sockets of this process, by their own IPv4 address.
+std::multimap<std::string, int> connected_sockets() {
+  std::multimap<std::string, int> sockets;
+  for (int fd = 3; fd < 1024; ++fd) {
+    std::array<std::string, 2> names;
+    sockaddr_in address{};
+    socklen_t bytes = sizeof(address);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    if (::getsockname(fd, generic, &bytes) != 0 || address.sin_family != AF_INET) {
+      continue;
+    }
+    names[0] = inet_ntoa(address.sin_addr);
+    bytes = sizeof(address);
+    if (::getpeername(fd, generic, &bytes) != 0) {
+      continue;
+    }
+    names[1] = inet_ntoa(address.sin_addr);
+    EXPECT_EQ(names[0], names[1]);  // rail r to rail r
+    sockets.emplace(names[0], fd);
+  }
+  return sockets;
+}
+
+TEST(FabricRails, EveryRailHasItsOwnAddress) {
+  TestFleet fleet(3, 4, 4096);
+  const auto sockets = connected_sockets();
+  EXPECT_EQ(sockets.size(), 3U * 2 * 4);
+  for (const char* address : {"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"}) {
+    EXPECT_EQ(sockets.count(address), 6U) << address;
+  }
+}
+
+TEST(FabricRails, ARailThatBreaksLeavesTheOthers) {
+  TestFleet fleet(2, 2, 4096);
+  for (const auto& [address, fd] : connected_sockets()) {
+    if (address == "127.0.0.2") {
+      ::shutdown(fd, SHUT_RDWR);
+    }
+  }
+  on_all(2, [&](int rank) {
+    FabricRails& self = *fleet[rank].rails;
+    const int peer = 1 - rank;
+    EXPECT_TRUE(poll_until(self, [&] { return self.rail_closed(peer, 1); }));
+    EXPECT_FALSE(self.closed(peer));
+    self.signal(peer, 1, 1);  // dropped
+    self.signal(peer, 0, 2);
+    self.post(peer, text_message(7));
+    EXPECT_EQ(next_event(self).immediate, 2U);
+    EXPECT_EQ(next_event(self).message, text_message(7));
+    EXPECT_TRUE(flush(self));
+  });
 }
 
 TEST(FabricRails, NamesWhoDidNotCome) {
