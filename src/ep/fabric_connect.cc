@@ -65,7 +65,7 @@ Status FabricRails::connect(const std::vector<std::vector<std::byte>>& contacts,
   const auto end = std::chrono::steady_clock::now() + within;
   for (const int peer : peers) {
     CHECK(peer >= 0 && peer < ranks().ranks() && peer != rank(), "another rank");
-    if (const Status status = add_links(contacts[at(peer)], peer); !status) {
+    if (Status status = add_links(contacts[at(peer)], peer); !status) {
       return status;
     }
   }

@@ -108,7 +108,7 @@ Result<std::unique_ptr<FabricNic>> FabricNic::open(const Options& options) {
   using Step = Status (FabricNic::*)();
   for (const Step step : {&FabricNic::find, &FabricNic::open_domain, &FabricNic::register_window,
                           &FabricNic::listen}) {
-    if (const Status status = (nic.get()->*step)(); !status) {
+    if (Status status = (nic.get()->*step)(); !status) {
       return status.error();
     }
   }
