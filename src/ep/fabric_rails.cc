@@ -21,8 +21,10 @@ namespace mixnet::ep {
 namespace {
 
 constexpr std::size_t kCompletionBatch = 16;
-// Connections are looked after at every so many polls that found nothing: it costs system calls.
-constexpr int kPollsPerLook = 64;
+// Looking after connections costs system calls: it is done once in 64 polls that found nothing, or
+// in 1024 that did.
+constexpr int kLookAt = 1024;
+constexpr int kIdlePoll = kLookAt / 64;
 
 // Differs between two runs of a rank at one address. Not a secret.
 uint64_t fresh_token() {
@@ -200,11 +202,9 @@ void FabricRails::read_completions() {
   for (int rail = 0; rail < rails(); ++rail) {
     any = read_completions(rail) || any;
   }
-  if (any) {
-    return;
-  }
-  if (++empty_polls_ >= kPollsPerLook) {
-    empty_polls_ = 0;
+  since_look_ += any ? 1 : kIdlePoll;
+  if (since_look_ >= kLookAt) {
+    since_look_ = 0;
     read_events();
   }
 }
@@ -273,7 +273,7 @@ void FabricRails::wait(Duration longest) {
 
 bool FabricRails::arm() {
   // Whatever wakes the caller, the next poll looks everywhere.
-  empty_polls_ = kPollsPerLook;
+  since_look_ = kLookAt;
   if (next_in_inbox_ < inbox_.size() || !closing_.empty()) {
     return false;
   }

@@ -63,7 +63,8 @@ class FabricRails {
   std::vector<std::byte> contact() const;
   // Connects to all of `peers` at once, each of which has to call it too, meanwhile. `contacts` has
   // an entry per rank; only those of `peers` count. The error names whoever did not come; then the
-  // connections that stand may be used, and another call goes on with the others.
+  // connections that stand may be used, and another call goes on with the others. Peers that were
+  // closed do not come back.
   Status connect(const std::vector<std::vector<std::byte>>& contacts, std::span<const int> peers,
                  Duration within);
 
@@ -71,8 +72,8 @@ class FabricRails {
   int rank() const { return options_.rank; }
   int rails() const { return static_cast<int>(options_.nics.size()); }
 
-  // The last write stays until the next call, so that a signal can travel with it. The source has
-  // to stay as it is until drained().
+  // The last write of a rail stays until the next signal there, poll(), wait() or drained(), so
+  // that the signal travels with it. The source has to stay as it is until drained().
   void write(const RemoteWrite& write);
   void signal(int peer, int rail, uint32_t immediate);
   // At most largest_message bytes, on rail 0; lost once that rail is closed.
@@ -134,7 +135,7 @@ class FabricRails {
   std::vector<FabricLink*> closing_;
   std::vector<Event> inbox_;
   std::size_t next_in_inbox_ = 0;
-  int empty_polls_ = 0;
+  int since_look_ = 0;
 };
 
 }  // namespace mixnet::ep
