@@ -42,7 +42,9 @@ need_build_packages() {
   need libsqlite3-dev "journal of the region controller" packaged libsqlite3-dev
   need libasio-dev "poll loop" packaged libasio-dev
   need libssh-dev "switches that are reached over SSH" packaged libssh-dev
-  need pkgconf "finds libssh and libsystemd for the build" on_path pkg-config
+  need libfabric-dev "carries the bytes of dispatch and combine through the NICs" \
+    packaged libfabric-dev
+  need pkgconf "finds libssh, libfabric and libsystemd for the build" on_path pkg-config
   need libgtest-dev "unit tests" packaged libgtest-dev
   need libgmock-dev "matchers of the unit tests" packaged libgmock-dev
   need libnlopt-dev "reference of the load predictor in tests and benchmarks" packaged libnlopt-dev
