@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ep/conformance.h"
+#include "ep/process_test_support.h"
 #include "ep/simulated_fabric.h"
 
 namespace mixnet::ep {
@@ -30,6 +31,27 @@ TEST(Exchange, TokenMajorContractInSimulation) {
       EXPECT_EQ(wrong[rank], "") << "rank " << rank << " of " << wrong.size();
     }
   }
+}
+
+void expect_conformance_of_processes(const std::vector<int>& host_sizes, int rails) {
+  const RankMap ranks(host_sizes);
+  ProcessRanks processes(ranks, rails, conformance::token_major);
+  for (int rank = 0; rank < ranks.ranks(); ++rank) {
+    EXPECT_EQ(processes.result(rank), "") << "rank " << rank << " of " << ranks.ranks();
+  }
+}
+
+TEST(Exchange, TokenMajorContractInSharedMemory) {
+  for (const int ranks : {1, 2, 5, 8}) {
+    expect_conformance_of_processes({ranks}, 1);
+  }
+}
+
+TEST(Exchange, TokenMajorContractOverTcp) {
+  expect_conformance_of_processes({1, 1}, 1);
+  expect_conformance_of_processes({2, 2}, 2);
+  expect_conformance_of_processes({1, 3, 2}, 1);
+  expect_conformance_of_processes({4, 4, 4, 4}, 1);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@
 namespace mixnet::ep {
 
 struct HostLinkOptions {
-  RankMap ranks;
+  RankMap ranks = RankMap({1});
   int rank = 0;
   uint64_t window_bytes = uint64_t{16} << 30;  // of addresses: memory is used once it is touched
   uint64_t ring_bytes = uint64_t{256} << 10;   // per ordered pair of ranks; a multiple of 64
