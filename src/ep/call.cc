@@ -90,7 +90,8 @@ std::vector<std::byte> declaration_message(const PeerDeclaration& own, uint64_t 
 Endpoint::Endpoint(Transport& way)
     : transport(way),
       memory(std::make_shared<WindowMemory>(way.window().bytes)),
-      lost(way.ranks().ranks()) {}
+      lost(way.ranks().ranks()),
+      excluded(way.ranks().ranks()) {}
 
 Attempt::Attempt(Endpoint& endpoint, const Patience& patience)
     : endpoint_(endpoint),
@@ -100,7 +101,14 @@ Attempt::Attempt(Endpoint& endpoint, const Patience& patience)
       agreement_(endpoint.lost, endpoint.ranks(), endpoint.self()),
       declarations_(at(endpoint.ranks())),
       declared_(at(endpoint.ranks()), false),
-      told_(at(endpoint.ranks())) {}
+      told_(at(endpoint.ranks())) {
+  for (const int rank : endpoint.excluded.ranks()) {
+    if (rank != endpoint.self() && takes_part(rank)) {
+      agreement_.accuse(rank);
+      agreement_.unheard(rank, true);
+    }
+  }
+}
 
 Attempt::Progress Attempt::announce(const Declaration& own) {
   PeerDeclaration plain = without_names(own);

@@ -40,6 +40,7 @@ struct Endpoint {
   Transport& transport;
   std::shared_ptr<WindowMemory> memory;
   RankSet lost;
+  RankSet excluded;          // to be lost in the next call
   uint64_t attempts = 0;     // number of the latest one; the first is 1
   std::vector<Event> early;  // of later attempts, in order of arrival
 };

@@ -12,10 +12,12 @@
 namespace mixnet::ep {
 namespace {
 
-// The numbers that a rank declares: its room for the worst case, its offer of places, then rows per
-// rank, then rows per host.
+// The numbers that a rank declares: its room for the worst case, the newest routes that it has and
+// what they are, its offer of places, then rows per rank, then rows per host.
 constexpr std::size_t kWorst = 0;
-constexpr std::size_t kOffer = 1;
+constexpr std::size_t kRoutes = 1;
+constexpr std::size_t kFingerprint = 2;
+constexpr std::size_t kOffer = 3;
 constexpr std::size_t kRows = kOffer + Places::kNumbers;
 
 std::string bad_input(const DispatchInput& input, const DispatchOptions& options) {
@@ -58,6 +60,7 @@ class DispatchCall {
   Attempt::Progress once(Attempt& attempt);
   Declaration declare(Places& places);
   void choose(const RankSet& lost);
+  std::string choose_routes(const Attempt& attempt);
   void read_counts(const Attempt& attempt);
   RowPlan plan_of(const Attempt& attempt);
   std::vector<RoomNeed> needs_of(const RowPlan& plan) const;
@@ -76,6 +79,7 @@ class DispatchCall {
   std::shared_ptr<DispatchHandle> handle_;
   RowsLayout layout_;   // of the block of this rank
   uint64_t block_ = 0;  // its offset
+  int64_t routes_ = 0;  // version
   std::string refusal_;
 };
 
@@ -100,6 +104,10 @@ Attempt::Progress DispatchCall::once(Attempt& attempt) {
     return Progress::kBroken;
   }
   refusal_ = contradiction(own, attempt.declarations(), attempt.lost()).value_or("");
+  if (!refusal_.empty()) {
+    return Progress::kDone;
+  }
+  refusal_ = choose_routes(attempt);
   if (!refusal_.empty()) {
     return Progress::kDone;
   }
@@ -139,15 +147,15 @@ Declaration DispatchCall::declare(Places& places) {
                 {"hidden", input_.hidden},
                 {"data type", static_cast<int64_t>(input_.type)},
                 {"mode", static_cast<int64_t>(options_.mode)},
-                {"weighted", options_.weighted ? 1 : 0},
-                {"routes", state_.routes.fingerprint()}};
+                {"weighted", options_.weighted ? 1 : 0}};
   own.refusal = bad_input(input_, options_);
   handle_->lists.to_rank.resize(at(ranks_.ranks()));
   handle_->lists.to_host.resize(at(ranks_.hosts()));
   if (own.refusal.empty()) {
     choose(state_.endpoint.lost);
   }
-  own.numbers = {options_.worst_tokens};
+  const int64_t newest = state_.routes.newest();
+  own.numbers = {options_.worst_tokens, newest, state_.routes.up_to(newest).fingerprint()};
   places.offer(own.numbers);
   for (const auto& copies : handle_->lists.to_rank) {
     own.numbers.push_back(static_cast<int64_t>(copies.size()));
@@ -163,6 +171,31 @@ void DispatchCall::choose(const RankSet& lost) {
   live_ = live_choices(input_.choices, input_.weights, experts, lost,
                        options_.on_loss == LossPolicy::kRenormalise);
   handle_->lists = send_lists(TopK{live_.experts, input_.choices.top_k}, experts, ranks_);
+}
+
+// The newest routes that all ranks have. Who has the same version has to have the same table.
+std::string DispatchCall::choose_routes(const Attempt& attempt) {
+  int first = self_;
+  routes_ = state_.routes.newest();
+  for (int rank = ranks_.ranks() - 1; rank >= 0; --rank) {
+    if (attempt.takes_part(rank)) {
+      first = rank;
+      routes_ = std::min(routes_, attempt.declarations()[at(rank)].numbers[kRoutes]);
+    }
+  }
+  const auto& expected = attempt.declarations()[at(first)].numbers;
+  for (int rank = 0; rank < ranks_.ranks(); ++rank) {
+    if (!attempt.takes_part(rank)) {
+      continue;
+    }
+    const auto& numbers = attempt.declarations()[at(rank)].numbers;
+    if (numbers[kRoutes] == expected[kRoutes] && numbers[kFingerprint] != expected[kFingerprint]) {
+      return "dispatch: routes of version " + std::to_string(numbers[kRoutes]) + " on rank " +
+             std::to_string(rank) + " are not those on rank " + std::to_string(first);
+    }
+  }
+  state_.routes.forget_before(routes_);
+  return {};
 }
 
 // How much everyone sends to whom.
@@ -185,7 +218,7 @@ RowPlan DispatchCall::plan_of(const Attempt& attempt) {
                          input_.choices.top_k, true, options_.weighted};
   handle_->flows.clear();
   if (uses_relays(options_.mode)) {
-    handle_->flows = plan_flows(handle_->counts, ranks_, state_.routes,
+    handle_->flows = plan_flows(handle_->counts, ranks_, state_.routes.up_to(routes_),
                                 state_.endpoint.transport.rails(), attempt.lost());
   }
   relay_bytes_ = place_flows(handle_->flows, ranks_, shape);

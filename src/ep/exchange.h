@@ -37,11 +37,12 @@ struct ExchangeState {
   Endpoint endpoint;
   CopyEngine& copies;
   Patience patience;
-  RouteTable routes;
+  RouteVersions routes;
   Traffic traffic;
   // What the next call offers at once.
   Places::Sizes dispatch_sizes;
   Places::Sizes combine_sizes;
+  Places::Sizes all_to_all_sizes;
 };
 
 // Row `to` of a rank's received rows is row `from` of a flow.

@@ -143,4 +143,22 @@ std::vector<Carrier> RouteTable::usable(const RankMap& ranks, int rails, const R
   return usable;
 }
 
+void RouteVersions::hand_in(int64_t version, RouteTable table) {
+  if (version > newest()) {
+    tables_.emplace(version, std::move(table));
+  }
+}
+
+const RouteTable& RouteVersions::up_to(int64_t version) const {
+  const auto after = tables_.upper_bound(version);
+  return after == tables_.begin() ? after->second : std::prev(after)->second;
+}
+
+void RouteVersions::forget_before(int64_t version) {
+  const auto after = tables_.upper_bound(version);
+  if (after != tables_.begin()) {
+    tables_.erase(tables_.begin(), std::prev(after));
+  }
+}
+
 }  // namespace mixnet::ep

@@ -54,4 +54,19 @@ class RouteTable {
   std::map<std::pair<int, int>, std::vector<Carrier>> carriers_;
 };
 
+// The tables that a rank was given, by version. A rank may have one that others still wait for.
+class RouteVersions {
+ public:
+  // Versions grow; one that is not newer than the newest is ignored.
+  void hand_in(int64_t version, RouteTable table);
+  int64_t newest() const { return tables_.rbegin()->first; }
+  // The newest that is at most `version`.
+  const RouteTable& up_to(int64_t version) const;
+  // Forgets tables before the one for `version`, which nobody will go back to.
+  void forget_before(int64_t version);
+
+ private:
+  std::map<int64_t, RouteTable> tables_{{0, RouteTable()}};
+};
+
 }  // namespace mixnet::ep

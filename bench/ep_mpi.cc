@@ -1,0 +1,192 @@
+// What `mixnet bench ep` compares itself with: the same exchanges with MPI_Alltoallv, as one would
+// write them by hand. Started by mpirun; rank 0 prints one JSON object per exchange.
+//   mpirun -n 8 mixnet_ep_mpi_bench
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <numeric>
+#include <vector>
+
+#include "ep/bench_load.h"
+#include "ep/data_type.h"
+
+namespace mixnet::ep {
+namespace {
+
+struct Job {
+  int rank = 0;
+  int ranks = 1;
+};
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// Rounds of `work`, each from a barrier to the end of the slowest rank.
+template <typename Work>
+void measure(const Job& job, const char* name, int rounds, const Work& work) {
+  std::vector<double> times;
+  const double cpu = cpu_seconds();
+  for (int round = 0; round < rounds + kBenchWarmUp; ++round) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    work();
+    double took = MPI_Wtime() - start;
+    MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (round >= kBenchWarmUp) {
+      times.push_back(took);
+    }
+  }
+  double used = cpu_seconds() - cpu;
+  MPI_Allreduce(MPI_IN_PLACE, &used, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  std::sort(times.begin(), times.end());
+  if (job.rank == 0) {
+    std::printf("{\"name\": \"%s\", \"ms\": %.4f, \"best_ms\": %.4f, \"cpu_s\": %.4f}\n", name,
+                times[times.size() / 2] * 1e3, times.front() * 1e3, used / (rounds + kBenchWarmUp));
+    std::fflush(stdout);
+  }
+}
+
+std::vector<int> prefix_sums(const std::vector<int>& counts) {
+  std::vector<int> sums(counts.size() + 1, 0);
+  std::partial_sum(counts.begin(), counts.end(), sums.begin() + 1);
+  return sums;
+}
+
+void all_to_all(const Job& job, const char* name, int64_t average) {
+  std::vector<int> out;
+  std::vector<int> in;
+  for (int peer = 0; peer < job.ranks; ++peer) {
+    out.push_back(static_cast<int>(bench_parcel_bytes(average, job.rank, peer)));
+    in.push_back(static_cast<int>(bench_parcel_bytes(average, peer, job.rank)));
+  }
+  const std::vector<int> out_at = prefix_sums(out);
+  const std::vector<int> in_at = prefix_sums(in);
+  std::vector<char> sent(static_cast<std::size_t>(out_at.back()), 1);
+  std::vector<char> received(static_cast<std::size_t>(in_at.back()));
+  measure(job, name, kBenchRounds, [&] {
+    MPI_Alltoallv(sent.data(), out.data(), out_at.data(), MPI_CHAR, received.data(), in.data(),
+                  in_at.data(), MPI_CHAR, MPI_COMM_WORLD);
+  });
+}
+
+// One copy per expert: sort by expert, exchange, hand back, sum with weights.
+class TokenExchange {
+ public:
+  TokenExchange(const Job& job, const BenchTokens& shape) : job_(job), shape_(shape) {
+    choices_ = bench_choices(shape, job.rank);
+    const auto elements = static_cast<std::size_t>(shape.tokens * shape.hidden);
+    x_.assign(elements, to_bf16(1.0F));
+    out_.resize(elements);
+    weights_.assign(choices_.size(), 1.0F / static_cast<float>(shape.top_k));
+  }
+
+  void run() {
+    permute();
+    exchange_counts();
+    exchange(sorted_, send_, received_, receive_);
+    returned_.resize(sorted_.size());
+    exchange(received_, receive_, returned_, send_);
+    unpermute();
+  }
+
+ private:
+  void permute() {
+    const int each = shape_.experts / job_.ranks;
+    std::vector<int> per_expert(static_cast<std::size_t>(shape_.experts) + 1, 0);
+    for (const int64_t expert : choices_) {
+      ++per_expert[static_cast<std::size_t>(expert) + 1];
+    }
+    std::partial_sum(per_expert.begin(), per_expert.end(), per_expert.begin());
+    send_.assign(static_cast<std::size_t>(job_.ranks), 0);
+    place_.resize(choices_.size());
+    sorted_.resize(choices_.size() * static_cast<std::size_t>(shape_.hidden));
+    for (std::size_t slot = 0; slot < choices_.size(); ++slot) {
+      const auto expert = static_cast<std::size_t>(choices_[slot]);
+      const auto place = static_cast<std::size_t>(per_expert[expert]++);
+      place_[slot] = place;
+      ++send_[expert / static_cast<std::size_t>(each)];
+      std::memcpy(row(sorted_, place), row(x_, slot / static_cast<std::size_t>(shape_.top_k)),
+                  row_bytes());
+    }
+  }
+
+  void exchange_counts() {
+    receive_.resize(send_.size());
+    MPI_Alltoall(send_.data(), 1, MPI_INT, receive_.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  }
+
+  void exchange(const std::vector<Bf16>& from, const std::vector<int>& out, std::vector<Bf16>& to,
+                const std::vector<int>& in) {
+    const std::vector<int> out_at = prefix_sums(out);
+    const std::vector<int> in_at = prefix_sums(in);
+    to.resize(static_cast<std::size_t>(in_at.back()) * static_cast<std::size_t>(shape_.hidden));
+    MPI_Datatype row_type = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(static_cast<int>(row_bytes()), MPI_CHAR, &row_type);
+    MPI_Type_commit(&row_type);
+    MPI_Alltoallv(from.data(), out.data(), out_at.data(), row_type, to.data(), in.data(),
+                  in_at.data(), row_type, MPI_COMM_WORLD);
+    MPI_Type_free(&row_type);
+  }
+
+  void unpermute() {
+    std::vector<float> sum(static_cast<std::size_t>(shape_.hidden));
+    for (int64_t token = 0; token < shape_.tokens; ++token) {
+      std::fill(sum.begin(), sum.end(), 0.0F);
+      for (int i = 0; i < shape_.top_k; ++i) {
+        const auto slot = static_cast<std::size_t>(token * shape_.top_k + i);
+        const Bf16* from = row(returned_, place_[slot]);
+        const float weight = weights_[slot];
+        for (std::size_t column = 0; column < sum.size(); ++column) {
+          sum[column] += weight * to_fp32(from[column]);
+        }
+      }
+      Bf16* to = row(out_, static_cast<std::size_t>(token));
+      for (std::size_t column = 0; column < sum.size(); ++column) {
+        to[column] = to_bf16(sum[column]);
+      }
+    }
+  }
+
+  std::size_t row_bytes() const { return static_cast<std::size_t>(shape_.hidden) * sizeof(Bf16); }
+  Bf16* row(std::vector<Bf16>& rows, std::size_t index) const {
+    return rows.data() + index * static_cast<std::size_t>(shape_.hidden);
+  }
+
+  Job job_;
+  BenchTokens shape_;
+  std::vector<int64_t> choices_;
+  std::vector<float> weights_;
+  std::vector<Bf16> x_, sorted_, received_, returned_, out_;
+  std::vector<std::size_t> place_;
+  std::vector<int> send_, receive_;
+};
+
+void tokens(const Job& job, const char* name, const BenchTokens& shape) {
+  TokenExchange exchange(job, shape);
+  measure(job, name, kBenchTokenRounds, [&] { exchange.run(); });
+}
+
+}  // namespace
+}  // namespace mixnet::ep
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  mixnet::ep::Job job;
+  MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
+  for (const auto& parcel : mixnet::ep::kBenchParcels) {
+    mixnet::ep::all_to_all(job, parcel.name, parcel.average);
+  }
+  for (const auto& shape : mixnet::ep::kBenchTokens) {
+    mixnet::ep::tokens(job, shape.name, shape);
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,207 @@
+#include "ep/communicator.h"
+
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "ep/environment.h"
+#include "ep/host_list.h"
+#include "ep/monotonic.h"
+#include "ep/process_transport.h"
+#include "ep/renumbered_transport.h"
+#include "ep/tcp_store.h"
+#include "net/address.h"
+#include "net/unique_fd.h"
+
+namespace mixnet::ep {
+namespace {
+
+std::vector<std::string> split_names(const std::string& list) {
+  std::vector<std::string> names;
+  std::size_t first = 0;
+  while (first <= list.size()) {
+    const std::size_t end = std::min(list.find(',', first), list.size());
+    if (end > first) {
+      names.push_back(list.substr(first, end - first));
+    }
+    first = end + 1;
+  }
+  return names;
+}
+
+// The address that this machine has towards `server`; nothing is sent.
+Result<std::string> address_towards(const net::HostPort& server) {
+  const auto addresses = net::resolve_now(server);
+  if (!addresses) {
+    return addresses.error();
+  }
+  for (net::SocketAddress address : *addresses) {
+    const net::UniqueFd probe(socket(address.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (probe && connect(probe.get(), address.get(), address.size) == 0 &&
+        getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) ==
+            0) {
+      return address.host_port().host;
+    }
+  }
+  return Error{"no interface leads to " + server.text() + ": set MIXNET_NICS to the NICs to use",
+               {}};
+}
+
+Result<std::vector<std::string>> nics_of(const CommunicatorOptions& options, const RankMap& ranks,
+                                         const net::HostPort& server) {
+  if (!options.nics.empty()) {
+    return options.nics;
+  }
+  const auto named = process_environment()("MIXNET_NICS");
+  if (named && !named->empty()) {
+    return split_names(*named);
+  }
+  if (ranks.hosts() == 1) {
+    return std::vector<std::string>{};
+  }
+  const Result<std::string> address = address_towards(server);
+  if (!address) {
+    return address.error();
+  }
+  return std::vector<std::string>{*address};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> Communicator::from_environment(
+    const CommunicatorOptions& options) {
+  const auto member = read_membership(process_environment(), machine_name());
+  if (!member) {
+    return member.error();
+  }
+  std::unique_ptr<TcpStoreServer> server;
+  if (member->rank == 0 && member->ranks > 1) {
+    auto started = TcpStoreServer::start(member->store);
+    if (!started) {
+      return started.error();
+    }
+    server = *std::move(started);
+  }
+  const Instant until = monotonic_now() + options.opening;
+  MemoryStore alone;
+  TcpStore shared(member->store);
+  Store& store = member->ranks > 1 ? static_cast<Store&>(shared) : alone;
+  const auto ranks = agree_on_hosts(store, options.name + "/hosts/", *member, until);
+  if (!ranks) {
+    return ranks.error();
+  }
+  CommunicatorOptions complete = options;
+  auto nics = nics_of(options, *ranks, member->store);
+  if (!nics) {
+    return nics.error();
+  }
+  complete.nics = *std::move(nics);
+  auto communicator = open(*ranks, member->rank, store, complete);
+  if (communicator) {
+    const Status met = meet_last(store, options.name + "/met/", member->rank, member->ranks, until);
+    if (!met) {
+      return met.error();
+    }
+  }
+  return communicator;
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::open(const RankMap& ranks, int rank,
+                                                         Store& store,
+                                                         const CommunicatorOptions& options) {
+  ProcessOptions process;
+  process.link.ranks = ranks;
+  process.link.rank = rank;
+  process.link.window_bytes = options.window_bytes;
+  process.link.deadline = options.opening;
+  process.link.prefix = options.name + "/";
+  process.nics = options.nics;
+  process.provider = options.provider;
+  auto transport = ProcessTransport::open(process, store);
+  if (!transport) {
+    return transport.error();
+  }
+  return std::make_unique<Communicator>(*std::move(transport), options.patience);
+}
+
+Communicator::Communicator(std::shared_ptr<Transport> transport, const Patience& patience)
+    : transport_(std::move(transport)), state_(*transport_, copies_, patience) {}
+
+Communicator::Communicator(std::shared_ptr<Transport> transport, const Patience& patience,
+                           std::shared_ptr<WindowMemory> memory, uint64_t attempts)
+    : Communicator(std::move(transport), patience) {
+  state_.endpoint.memory = std::move(memory);
+  state_.endpoint.attempts = attempts;
+}
+
+Result<WindowBuffer> Communicator::allocate(uint64_t bytes) {
+  const std::optional<uint64_t> offset = state_.endpoint.memory->allocate(bytes);
+  if (!offset) {
+    return Error{
+        "the window has no room for " + std::to_string(bytes) +
+            " bytes: open the communicator with a larger one, or give results back earlier",
+        {}};
+  }
+  return WindowBuffer{WindowBlock(state_.endpoint.memory, *offset),
+                      transport_->window().base + *offset};
+}
+
+Result<Dispatched> Communicator::dispatch(const DispatchInput& input,
+                                          const DispatchOptions& options) {
+  return worker_.run([&] { return ep::dispatch(state_, input, options); });
+}
+
+Result<Dispatched> Communicator::dispatch_again(const DispatchInput& input,
+                                                std::shared_ptr<const DispatchHandle> handle) {
+  return worker_.run([&] { return ep::dispatch_again(state_, input, handle); });
+}
+
+Result<Combined> Communicator::combine(const CombineInput& input,
+                                       std::shared_ptr<const DispatchHandle> handle, Address out) {
+  return worker_.run([&] { return ep::combine(state_, input, handle, out); });
+}
+
+std::future<Result<Dispatched>> Communicator::start_dispatch(const DispatchInput& input,
+                                                             const DispatchOptions& options) {
+  return worker_.start([this, input, options] { return ep::dispatch(state_, input, options); });
+}
+
+std::future<Result<Combined>> Communicator::start_combine(
+    const CombineInput& input, std::shared_ptr<const DispatchHandle> handle, Address out) {
+  return worker_.start([this, input, handle = std::move(handle), out] {
+    return ep::combine(state_, input, handle, out);
+  });
+}
+
+Result<Received> Communicator::all_to_all(const std::vector<Parcel>& parcels) {
+  return worker_.run([&] { return ep::all_to_all(state_, parcels); });
+}
+
+Status Communicator::set_routes(int64_t version, const RouteTable& routes) {
+  const Status fits = routes.check(ranks(), rails());
+  if (fits) {
+    worker_.run([&] {
+      state_.routes.hand_in(version, routes);
+      return 0;
+    });
+  }
+  return fits;
+}
+
+void Communicator::exclude(int rank) {
+  worker_.run([&] {
+    state_.endpoint.excluded.add(rank);
+    return 0;
+  });
+}
+
+std::unique_ptr<Communicator> Communicator::shrink() {
+  return worker_.run([&] {
+    auto survivors = std::make_shared<RenumberedTransport>(transport_, state_.endpoint.lost);
+    return std::unique_ptr<Communicator>(new Communicator(
+        std::move(survivors), state_.patience, state_.endpoint.memory, state_.endpoint.attempts));
+  });
+}
+
+}  // namespace mixnet::ep
