@@ -31,6 +31,7 @@ RankSet verdict(Accusations accusations, int ranks) {
 Agreement::Agreement(RankSet lost, int ranks, int self)
     : start_(std::move(lost)),
       condemned_(start_),
+      voted_out_(ranks),
       unheard_(ranks),
       gone_(ranks),
       votes_(at(ranks)),
@@ -64,9 +65,15 @@ void Agreement::hear_vote(int rank, const Accusations& accusations) {
   }
 }
 
-void Agreement::hear_decision(const RankSet& lost) {
-  if (!decision_) {
+void Agreement::hear_decision(int rank, const RankSet& lost) {
+  if (decision_ || start_.has(rank)) {
+    return;
+  }
+  if (lost.has(self_) || !voted_out_.has(rank)) {
     decision_ = lost;
+  } else if (!condemned_.has(
+                 rank)) {  // later accusations cleared it, but it will not vote any more
+    accuse(rank);
   }
 }
 
@@ -75,6 +82,7 @@ std::optional<Accusations> Agreement::take_vote() {
     return std::nullopt;
   }
   told_ = accusations_;
+  voted_out_.add(condemned_);
   return told_;
 }
 

@@ -15,12 +15,14 @@
 // it knows of, at the latest when its own part of the attempt is complete; votes only grow, and who
 // hears of an accusation takes it over. Equal accusations give equal verdicts (see verdict()). A
 // rank decides when everyone whom the verdict leaves has voted with exactly its accusations, and
-// tells the decision; whoever hears a decision takes it over.
+// tells the decision. Whoever hears a decision takes it over, unless it ever voted against who
+// tells it: on such a vote others may have decided already.
 //
 // Two survivors never decide differently: to decide on accusations A, a rank needs the vote A of
 // everyone whom A leaves, and one that voted with more of them, or decided, never votes A again.
-// Only a rank that the others lost can have decided something else. A decision takes one round of
-// votes when nobody fails, and about one more per further loss.
+// Who voted A takes decisions over only from ranks that A leaves, which hold the same by then. Only
+// a rank that the others lost can have decided something else. A decision takes one round of votes
+// when nobody fails, and about one more per further loss.
 //
 // Limit: when the ranks fall apart into two halves that do not hear each other, both go on.
 namespace mixnet::ep {
@@ -43,7 +45,7 @@ class Agreement {
   // This rank does not hear `rank`; `gone`: because its process ended.
   void unheard(int rank, bool gone);
   void hear_vote(int rank, const Accusations& accusations);
-  void hear_decision(const RankSet& lost);
+  void hear_decision(int rank, const RankSet& lost);
 
   // What to tell everyone now; once per change.
   std::optional<Accusations> take_vote();
@@ -67,6 +69,7 @@ class Agreement {
   RankSet start_;
   Accusations accusations_;
   RankSet condemned_;
+  RankSet voted_out_;  // by any vote that this rank told
   RankSet unheard_;
   RankSet gone_;
   std::optional<Accusations> told_;

@@ -310,7 +310,7 @@ void Attempt::read_message(int peer, MessageReader& reader, uint8_t kind) {
     case kDecide: {
       const RankSet set = read_set(reader, endpoint_.ranks());
       if (reader.finished()) {
-        agreement_.hear_decision(set);
+        agreement_.hear_decision(peer, set);
       }
       return;
     }
