@@ -31,7 +31,6 @@ RankSet verdict(Accusations accusations, int ranks) {
 Agreement::Agreement(RankSet lost, int ranks, int self)
     : start_(std::move(lost)),
       condemned_(start_),
-      voted_out_(ranks),
       unheard_(ranks),
       gone_(ranks),
       votes_(at(ranks)),
@@ -65,11 +64,13 @@ void Agreement::hear_vote(int rank, const Accusations& accusations) {
   }
 }
 
-void Agreement::hear_decision(int rank, const RankSet& lost) {
+void Agreement::hear_decision(int rank, const RankSet& lost, const Accusations& grounds) {
   if (decision_ || start_.has(rank)) {
     return;
   }
-  if (lost.has(self_) || !voted_out_.has(rank)) {
+  if (lost.has(self_) || may_follow(rank, grounds)) {
+    accusations_ = grounds;
+    condemned_ = lost;
     decision_ = lost;
   } else if (!condemned_.has(
                  rank)) {  // later accusations cleared it, but it will not vote any more
@@ -77,13 +78,19 @@ void Agreement::hear_decision(int rank, const RankSet& lost) {
   }
 }
 
+// No vote of this rank with more accusations condemns `rank`.
+bool Agreement::may_follow(int rank, const Accusations& grounds) const {
+  return std::none_of(told_.begin(), told_.end(), [&](const Accusations& vote) {
+    return vote.size() > grounds.size() && verdict(vote, static_cast<int>(votes_.size())).has(rank);
+  });
+}
+
 std::optional<Accusations> Agreement::take_vote() {
-  if (!voted() || decision_ || (told_ && *told_ == accusations_)) {
+  if (!voted() || decision_ || (!told_.empty() && told_.back() == accusations_)) {
     return std::nullopt;
   }
-  told_ = accusations_;
-  voted_out_.add(condemned_);
-  return told_;
+  told_.push_back(accusations_);
+  return accusations_;
 }
 
 bool Agreement::stuck() const {

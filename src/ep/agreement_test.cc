@@ -81,7 +81,7 @@ class Voters {
     queue.pop_front();
     act(to, [&](Agreement& voter) {
       if (message.decision) {
-        voter.hear_decision(from, *message.decision);
+        voter.hear_decision(from, *message.decision, message.vote);
       } else {
         known_[at(to)].votes[from] = message.vote;
         known_[at(to)].accusations.insert(message.vote.begin(), message.vote.end());
@@ -121,7 +121,7 @@ class Voters {
     for (const auto& [pair, queue] : queues_) {
       text += "\n" + std::to_string(pair.first) + std::to_string(pair.second);
       for (const Message& message : queue) {
-        text += ":" + (message.decision ? message.decision->text() : text_of_pairs(message.vote));
+        text += (message.decision ? ":decided " : ":") + text_of_pairs(message.vote);
       }
     }
     return text;
@@ -129,7 +129,7 @@ class Voters {
 
  private:
   struct Message {
-    Accusations vote;
+    Accusations vote;  // or grounds of the decision
     std::optional<RankSet> decision;
   };
   // What a rank was told, as far as it counts.
@@ -142,7 +142,7 @@ class Voters {
 
   std::string text_of(int rank) const {
     if (const auto& decision = voters_[at(rank)].decision()) {
-      return "decided " + decision->text();
+      return "decided " + decision->text() + " on " + text_of_pairs(voters_[at(rank)].grounds());
     }
     std::string text;
     for (const std::string& mark : known_[at(rank)].marks) {
@@ -174,7 +174,7 @@ class Voters {
       for (int from = 0; from < ranks_; ++from) {
         queues_[{from, rank}].clear();  // it does not listen any more
       }
-      send(rank, Message{{}, voter.decision()});
+      send(rank, Message{voter.grounds(), voter.decision()});
     }
   }
   void send(int from, const Message& message) {

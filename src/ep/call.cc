@@ -41,15 +41,13 @@ RankSet read_set(MessageReader& reader, int ranks) {
   return set;
 }
 
-MessageWriter vote_message(const Accusations& accusations, uint64_t number) {
-  MessageWriter message = message_of(kVote, number);
+void put_accusations(MessageWriter& message, const Accusations& accusations) {
   std::vector<int32_t> pairs;
   for (const auto& [accuser, accused] : accusations) {
     pairs.push_back(accuser);
     pairs.push_back(accused);
   }
   message.put_all(std::span<const int32_t>(pairs));
-  return message;
 }
 
 // Nothing: a pair names ranks that do not exist.
@@ -206,6 +204,7 @@ void Attempt::settle(Progress progress) {
   if (agreement_.decision()) {
     MessageWriter message = message_of(kDecide, number_);
     message.put_all(std::span<const uint64_t>(agreement_.decision()->words()));
+    put_accusations(message, agreement_.grounds());
     broadcast(message);
   }
 }
@@ -309,8 +308,9 @@ void Attempt::read_message(int peer, MessageReader& reader, uint8_t kind) {
     }
     case kDecide: {
       const RankSet set = read_set(reader, endpoint_.ranks());
-      if (reader.finished()) {
-        agreement_.hear_decision(peer, set);
+      const std::optional<Accusations> grounds = read_accusations(reader, endpoint_.ranks());
+      if (reader.finished() && grounds) {
+        agreement_.hear_decision(peer, set, *grounds);
       }
       return;
     }
@@ -330,7 +330,9 @@ void Attempt::broadcast(const MessageWriter& message) {
 
 void Attempt::send_votes() {
   if (const std::optional<Accusations> vote = agreement_.take_vote()) {
-    broadcast(vote_message(*vote, number_));
+    MessageWriter message = message_of(kVote, number_);
+    put_accusations(message, *vote);
+    broadcast(message);
   }
 }
 
