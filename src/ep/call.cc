@@ -269,7 +269,11 @@ bool Attempt::settle_event(Event& event, uint64_t now_serving) {
   if (number > now_serving) {
     return false;
   }
-  if (number < now_serving || endpoint_.lost.has(event.peer)) {
+  if (endpoint_.lost.has(event.peer)) {
+    return true;
+  }
+  if (number < now_serving) {
+    hear_of_the_past(event);
     return true;
   }
   if (event.kind == Event::Kind::kSignal) {
@@ -280,6 +284,27 @@ bool Attempt::settle_event(Event& event, uint64_t now_serving) {
   reader.get<uint64_t>();
   read_message(event.peer, reader, reader.get<uint8_t>());
   return true;
+}
+
+// A rank that others lost in an attempt that it took for finished would wait for them in vain, or
+// go on alone once they ended.
+void Attempt::hear_of_the_past(const Event& event) {
+  if (event.kind != Event::Kind::kMessage) {
+    return;
+  }
+  MessageReader reader(event.message);
+  reader.get<uint64_t>();
+  if (reader.get<uint8_t>() == kDecide) {
+    read_decision(event.peer, reader, true);
+  }
+}
+
+void Attempt::read_decision(int peer, MessageReader& reader, bool past) {
+  const RankSet set = read_set(reader, endpoint_.ranks());
+  const std::optional<Accusations> grounds = read_accusations(reader, endpoint_.ranks());
+  if (reader.finished() && grounds && (!past || set.has(endpoint_.self()))) {
+    agreement_.hear_decision(peer, set, *grounds);
+  }
 }
 
 void Attempt::read_message(int peer, MessageReader& reader, uint8_t kind) {
@@ -306,14 +331,9 @@ void Attempt::read_message(int peer, MessageReader& reader, uint8_t kind) {
       }
       return;
     }
-    case kDecide: {
-      const RankSet set = read_set(reader, endpoint_.ranks());
-      const std::optional<Accusations> grounds = read_accusations(reader, endpoint_.ranks());
-      if (reader.finished() && grounds) {
-        agreement_.hear_decision(peer, set, *grounds);
-      }
+    case kDecide:
+      read_decision(peer, reader, false);
       return;
-    }
     default:
       return;
   }
