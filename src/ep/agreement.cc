@@ -65,10 +65,14 @@ void Agreement::hear_vote(int rank, const Accusations& accusations) {
 }
 
 void Agreement::hear_decision(int rank, const RankSet& lost, const Accusations& grounds) {
-  if (decision_ || start_.has(rank)) {
+  if (start_.has(rank)) {
     return;
   }
-  if (lost.has(self_) || may_follow(rank, grounds)) {
+  const bool expels = lost.has(self_);
+  if (decision_ && !expels) {
+    return;
+  }
+  if (expels || may_follow(rank, grounds)) {
     accusations_ = grounds;
     condemned_ = lost;
     decision_ = lost;

@@ -50,7 +50,8 @@ class Agreement {
 
   // What to tell everyone now; once per change.
   std::optional<Accusations> take_vote();
-  // The set that all survivors hold, those of before included; no change afterwards.
+  // The set that all survivors hold, those of before included. No change afterwards, but when it
+  // turns out that others, which did not get the vote of this rank in time, have lost it.
   const std::optional<RankSet>& decision() const { return decision_; }
   // The accusations on which it was decided, here or elsewhere.
   const Accusations& grounds() const { return accusations_; }

@@ -295,6 +295,23 @@ TEST(Agreement, NobodyDecidesDifferentlyInRandomOrders) {
   }
 }
 
+// It stood still between its decision and its vote.
+TEST(Agreement, WhoDecidedAndWasLostByTheOthersLearnsIt) {
+  Agreement late(RankSet(3), 3, 0);
+  late.hear_vote(1, {});
+  late.hear_vote(2, {});
+  late.complete();
+  ASSERT_TRUE(late.decision() && late.decision()->empty());
+  EXPECT_EQ(late.take_vote(), std::nullopt);
+  RankSet lost(3);
+  lost.add(2);
+  late.hear_decision(1, lost, {{1, 2}});
+  EXPECT_TRUE(late.decision()->empty());
+  lost.add(0);
+  late.hear_decision(1, lost, {{1, 2}, {1, 0}});
+  EXPECT_EQ(late.decision(), lost);
+}
+
 // All states that can follow from a state, each once.
 class EveryOrder {
  public:
