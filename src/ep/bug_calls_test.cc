@@ -26,7 +26,7 @@ RankLoad load_of_self(const ExchangeState& state, const Load& load) {
 }
 
 template <typename T>
-std::string text_of(const Result<T>& result) {
+std::string error_of(const Result<T>& result) {
   return result ? "no error" : result.error().text();
 }
 
@@ -48,7 +48,7 @@ std::string said_of_changed(const Change& change) {
     if (state.endpoint.self() == 2) {
       change(input, options);
     }
-    return with_round_trip(state, text_of(dispatch(state, input, options)));
+    return with_round_trip(state, error_of(dispatch(state, input, options)));
   });
 }
 
@@ -110,8 +110,8 @@ TEST(BugCalls, DifferentCallsAreNamed) {
     back.type = load.type;
     return with_round_trip(
         state, state.endpoint.self() == 1
-                   ? text_of(combine(state, back, got->handle, host_address(out.data())))
-                   : text_of(dispatch(state, input_of(load, own), options_of(load))));
+                   ? error_of(combine(state, back, got->handle, host_address(out.data())))
+                   : error_of(dispatch(state, input_of(load, own), options_of(load))));
   });
   EXPECT_EQ(said, "the ranks are in different calls: ranks 0, 2-3 in dispatch; rank 1 in combine");
 }
@@ -218,7 +218,7 @@ TEST(BugCalls, NcclEpStaleMapFourTokensThenOne) {
     const Held held = hold(state, Load{8, 2, 16, 4});
     DispatchInput fewer = input_of(held.load, held.own);
     fewer.tokens = state.endpoint.self() == 3 ? 1 : fewer.tokens;
-    return with_round_trip(state, text_of(dispatch_again(state, fewer, held.got->handle)));
+    return with_round_trip(state, error_of(dispatch_again(state, fewer, held.got->handle)));
   });
   EXPECT_EQ(said, "cached dispatch: rank 3: x has 1 tokens, but the dispatch had 7");
 }
@@ -242,7 +242,7 @@ TEST(BugCalls, CombinesThatMakeNoSenseNameTheRank) {
         change(back);
       }
       return with_round_trip(
-          state, text_of(combine(state, back, held.got->handle, host_address(out.data()))));
+          state, error_of(combine(state, back, held.got->handle, host_address(out.data()))));
     });
   };
   EXPECT_EQ(said([](CombineInput& back) { back.x = {}; }),
@@ -258,7 +258,7 @@ TEST(BugCalls, CombinesThatMakeNoSenseNameTheRank) {
 TEST(BugCalls, AWindowThatIsTooSmallIsTheSameErrorEverywhere) {
   const std::string said = SimulatedRanks().said_by_all([](ExchangeState& state) {
     const Held large = hold(state, Load{8, 2, 4096, 60});
-    std::string text = text_of(large.got);
+    std::string text = error_of(large.got);
     return with_round_trip(state, text.substr(0, text.find(" needs ")));
   });
   EXPECT_EQ(said, "dispatch: rank 0");
@@ -296,7 +296,7 @@ void expect_room_or_error(TransportMode mode, uint64_t grains) {
     }
     const RankLoad own =
         conformance::load_with(load, state.endpoint.self(), std::vector<int64_t>(5, 3));
-    text += text_of(dispatch(state, input_of(load, own), options_of(load)));
+    text += error_of(dispatch(state, input_of(load, own), options_of(load)));
     if (taken) {
       memory.release(*taken);
     }

@@ -20,8 +20,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kSilence = 400ms;
-constexpr Duration kDeadline = 2 * kSilence;
+constexpr Duration kLongestSilence = 400ms;
+constexpr Duration kDeadline = 2 * kLongestSilence;
 constexpr int kMostRanks = 4;
 // After the last loss: time for the last one that was stopped to do harm.
 constexpr int kLastRounds = 20;
@@ -66,7 +66,7 @@ conformance::Load small_load(uint64_t seed) {
 // Rounds until so many are lost, and some more; what was wrong.
 std::string live_on(Transport& transport, const SharedBoard& board, int losses) {
   HostCopyEngine copies;
-  ExchangeState state(transport, copies, Patience{kSilence, 20s});
+  ExchangeState state(transport, copies, Patience{kLongestSilence, 20s});
   const std::size_t self = at(transport.rank());
   int noticed = 0;
   int rounds_left = kLastRounds;
@@ -214,7 +214,7 @@ TEST(Kills, ARankThatComputesThreeTimesAsLongIsNotLost) {
     const RankMap ranks(host_sizes);
     ProcessRanks processes(ranks, 1, [](Transport& transport) {
       HostCopyEngine copies;
-      ExchangeState state(transport, copies, Patience{kSilence, 20s});
+      ExchangeState state(transport, copies, Patience{kLongestSilence, 20s});
       std::string wrong;
       for (uint64_t round = 1; round <= 2; ++round) {
         compute(transport.rank() == 2 ? 1500ms : 500ms);
