@@ -64,18 +64,37 @@ void Agreement::hear_vote(int rank, const Accusations& accusations) {
   }
 }
 
-void Agreement::hear_decision(const RankSet& lost) {
-  if (!decision_) {
+void Agreement::hear_decision(int rank, const RankSet& lost, const Accusations& grounds) {
+  if (start_.has(rank)) {
+    return;
+  }
+  const bool expels = lost.has(self_);
+  if (decision_ && !expels) {
+    return;
+  }
+  if (expels || may_follow(rank, grounds)) {
+    accusations_ = grounds;
+    condemned_ = lost;
     decision_ = lost;
+  } else if (!condemned_.has(
+                 rank)) {  // later accusations cleared it, but it will not vote any more
+    accuse(rank);
   }
 }
 
+// No vote of this rank with more accusations condemns `rank`.
+bool Agreement::may_follow(int rank, const Accusations& grounds) const {
+  return std::none_of(told_.begin(), told_.end(), [&](const Accusations& vote) {
+    return vote.size() > grounds.size() && verdict(vote, static_cast<int>(votes_.size())).has(rank);
+  });
+}
+
 std::optional<Accusations> Agreement::take_vote() {
-  if (!voted() || decision_ || (told_ && *told_ == accusations_)) {
+  if (!voted() || decision_ || (!told_.empty() && told_.back() == accusations_)) {
     return std::nullopt;
   }
-  told_ = accusations_;
-  return told_;
+  told_.push_back(accusations_);
+  return accusations_;
 }
 
 bool Agreement::stuck() const {

@@ -15,12 +15,15 @@
 // it knows of, at the latest when its own part of the attempt is complete; votes only grow, and who
 // hears of an accusation takes it over. Equal accusations give equal verdicts (see verdict()). A
 // rank decides when everyone whom the verdict leaves has voted with exactly its accusations, and
-// tells the decision; whoever hears a decision takes it over.
+// tells the decision. Whoever hears a decision takes it over, unless it has voted since with more
+// accusations that condemn who tells it: on that vote others may have decided already.
 //
 // Two survivors never decide differently: to decide on accusations A, a rank needs the vote A of
 // everyone whom A leaves, and one that voted with more of them, or decided, never votes A again.
-// Only a rank that the others lost can have decided something else. A decision takes one round of
-// votes when nobody fails, and about one more per further loss.
+// Who voted A and takes over a decision on fewer accusations has it from a rank that A leaves,
+// which did not vote A before it decided, so that nobody decides on A. Only a rank that the others
+// lost can have decided something else. A decision takes one round of votes when nobody fails, and
+// about one more per further loss.
 //
 // Limit: when the ranks fall apart into two halves that do not hear each other, both go on.
 namespace mixnet::ep {
@@ -43,12 +46,15 @@ class Agreement {
   // This rank does not hear `rank`; `gone`: because its process ended.
   void unheard(int rank, bool gone);
   void hear_vote(int rank, const Accusations& accusations);
-  void hear_decision(const RankSet& lost);
+  void hear_decision(int rank, const RankSet& lost, const Accusations& grounds);
 
   // What to tell everyone now; once per change.
   std::optional<Accusations> take_vote();
-  // The set that all survivors hold, those of before included; no change afterwards.
+  // The set that all survivors hold, those of before included. No change afterwards, but when it
+  // turns out that others, which did not get the vote of this rank in time, have lost it.
   const std::optional<RankSet>& decision() const { return decision_; }
+  // The accusations on which it was decided, here or elsewhere.
+  const Accusations& grounds() const { return accusations_; }
   // Somebody is accused: the attempt cannot succeed.
   bool broken() const { return !accusations_.empty(); }
   // By what is known so far, lost or to be lost.
@@ -62,6 +68,7 @@ class Agreement {
   bool grow(const Accusations& accusations);
   void try_to_decide();
   bool agrees(int rank) const;
+  bool may_follow(int rank, const Accusations& grounds) const;
   bool voted() const { return complete_ || broken(); }
 
   RankSet start_;
@@ -69,7 +76,7 @@ class Agreement {
   RankSet condemned_;
   RankSet unheard_;
   RankSet gone_;
-  std::optional<Accusations> told_;
+  std::vector<Accusations> told_;  // ascending
   std::vector<std::optional<Accusations>> votes_;
   std::optional<RankSet> decision_;
   int self_;

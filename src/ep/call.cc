@@ -41,15 +41,13 @@ RankSet read_set(MessageReader& reader, int ranks) {
   return set;
 }
 
-MessageWriter vote_message(const Accusations& accusations, uint64_t number) {
-  MessageWriter message = message_of(kVote, number);
+void put_accusations(MessageWriter& message, const Accusations& accusations) {
   std::vector<int32_t> pairs;
   for (const auto& [accuser, accused] : accusations) {
     pairs.push_back(accuser);
     pairs.push_back(accused);
   }
   message.put_all(std::span<const int32_t>(pairs));
-  return message;
 }
 
 // Nothing: a pair names ranks that do not exist.
@@ -214,6 +212,7 @@ void Attempt::settle(Progress progress) {
   if (agreement_.decision()) {
     MessageWriter message = message_of(kDecide, number_);
     message.put_all(std::span<const uint64_t>(agreement_.decision()->words()));
+    put_accusations(message, agreement_.grounds());
     broadcast(message);
   }
 }
@@ -278,7 +277,11 @@ bool Attempt::settle_event(Event& event, uint64_t now_serving) {
   if (number > now_serving) {
     return false;
   }
-  if (number < now_serving || endpoint_.lost.has(event.peer)) {
+  if (endpoint_.lost.has(event.peer)) {
+    return true;
+  }
+  if (number < now_serving) {
+    hear_of_the_past(event);
     return true;
   }
   if (event.kind == Event::Kind::kSignal) {
@@ -289,6 +292,27 @@ bool Attempt::settle_event(Event& event, uint64_t now_serving) {
   reader.get<uint64_t>();
   read_message(event.peer, reader, reader.get<uint8_t>());
   return true;
+}
+
+// A rank that others lost in an attempt that it took for finished would wait for them in vain, or
+// go on alone once they ended.
+void Attempt::hear_of_the_past(const Event& event) {
+  if (event.kind != Event::Kind::kMessage) {
+    return;
+  }
+  MessageReader reader(event.message);
+  reader.get<uint64_t>();
+  if (reader.get<uint8_t>() == kDecide) {
+    read_decision(event.peer, reader, true);
+  }
+}
+
+void Attempt::read_decision(int peer, MessageReader& reader, bool past) {
+  const RankSet set = read_set(reader, endpoint_.ranks());
+  const std::optional<Accusations> grounds = read_accusations(reader, endpoint_.ranks());
+  if (reader.finished() && grounds && (!past || set.has(endpoint_.self()))) {
+    agreement_.hear_decision(peer, set, *grounds);
+  }
 }
 
 void Attempt::read_message(int peer, MessageReader& reader, uint8_t kind) {
@@ -315,13 +339,9 @@ void Attempt::read_message(int peer, MessageReader& reader, uint8_t kind) {
       }
       return;
     }
-    case kDecide: {
-      const RankSet set = read_set(reader, endpoint_.ranks());
-      if (reader.finished()) {
-        agreement_.hear_decision(set);
-      }
+    case kDecide:
+      read_decision(peer, reader, false);
       return;
-    }
     default:
       return;
   }
@@ -338,7 +358,9 @@ void Attempt::broadcast(const MessageWriter& message) {
 
 void Attempt::send_votes() {
   if (const std::optional<Accusations> vote = agreement_.take_vote()) {
-    broadcast(vote_message(*vote, number_));
+    MessageWriter message = message_of(kVote, number_);
+    put_accusations(message, *vote);
+    broadcast(message);
   }
 }
 

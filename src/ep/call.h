@@ -95,7 +95,9 @@ class Attempt {
  private:
   void pump();
   bool settle_event(Event& event, uint64_t now_serving);
+  void hear_of_the_past(const Event& event);
   void read_message(int peer, MessageReader& reader, uint8_t kind);
+  void read_decision(int peer, MessageReader& reader, bool past);
   void broadcast(const MessageWriter& message);
   void send_votes();
   Instant watch(const std::function<bool(int)>& missing);

@@ -14,7 +14,7 @@ namespace {
 // The numbers that a rank declares: where its rows and weights are in its window, then its offer.
 constexpr std::size_t kRowsAt = 0;
 constexpr std::size_t kWeightsAt = 1;
-constexpr std::size_t kOffer = 2;
+constexpr std::size_t kOfferAt = 2;
 
 constexpr std::size_t kMostBiases = 2;
 
@@ -52,7 +52,7 @@ class CombineCall {
 
 Attempt::Progress CombineCall::once(Attempt& attempt) {
   using Progress = Attempt::Progress;
-  Places places(attempt, state_.combine_sizes, kOffer);
+  Places places(attempt, state_.combine_sizes, kOfferAt);
   const Declaration own = declare(attempt, places);
   if (attempt.announce(own) == Progress::kBroken) {
     return Progress::kBroken;

@@ -188,18 +188,6 @@ std::string check_weights(const Load& load, const RankLoad& own, const ExchangeS
   return {};
 }
 
-DispatchInput input_of(const Load& load, const RankLoad& own) {
-  return DispatchInput{host_address(own.x.data()),    own.tokens, load.hidden, load.type,
-                       TopK{own.experts, load.top_k}, own.weights};
-}
-
-DispatchOptions options_of(const Load& load) {
-  DispatchOptions options;
-  options.experts = load.experts;
-  options.mode = load.mode;
-  return options;
-}
-
 // The rows of lost sources are zeros.
 std::vector<std::byte> bytes_of_rows(const Load& load, const Dispatched& got,
                                      const std::vector<Arrival>& rows, const RankSet& lost) {
@@ -213,6 +201,20 @@ std::vector<std::byte> bytes_of_rows(const Load& load, const Dispatched& got,
     }
   }
   return bytes;
+}
+
+// Weights where there are none yet, and rows.
+void fill(const Load& load, int rank, RankLoad& own, RandomStream& random) {
+  while (own.weights.size() < own.experts.size()) {
+    own.weights.push_back(static_cast<float>(random.uniform()));
+  }
+  own.x.resize(static_cast<std::size_t>(own.tokens * load.hidden * bytes_of(load.type)));
+  for (int64_t token = 0; token < own.tokens; ++token) {
+    for (int64_t column = 0; column < load.hidden; ++column) {
+      put(own.x, load.type, static_cast<std::size_t>(token * load.hidden + column),
+          value_of(load, rank, token, column));
+    }
+  }
 }
 
 }  // namespace
@@ -235,23 +237,43 @@ RankLoad load_of(const Load& load, int rank, int ranks) {
       own.weights.push_back(static_cast<float>(random.uniform()));
     }
   }
-  own.x.resize(static_cast<std::size_t>(own.tokens * load.hidden * bytes_of(load.type)));
-  for (int64_t token = 0; token < own.tokens; ++token) {
-    for (int64_t column = 0; column < load.hidden; ++column) {
-      put(own.x, load.type, static_cast<std::size_t>(token * load.hidden + column),
-          value_of(load, rank, token, column));
-    }
-  }
+  fill(load, rank, own, random);
   return own;
+}
+
+RankLoad load_with(const Load& load, int rank, std::vector<int64_t> experts) {
+  RandomStream random(load.seed * 1000 + static_cast<uint64_t>(rank), "conformance");
+  RankLoad own;
+  own.tokens = static_cast<int64_t>(experts.size()) / load.top_k;
+  own.experts = std::move(experts);
+  fill(load, rank, own, random);
+  return own;
+}
+
+DispatchInput input_of(const Load& load, const RankLoad& own) {
+  return DispatchInput{host_address(own.x.data()),    own.tokens, load.hidden, load.type,
+                       TopK{own.experts, load.top_k}, own.weights};
+}
+
+DispatchOptions options_of(const Load& load) {
+  DispatchOptions options;
+  options.experts = load.experts;
+  options.mode = load.mode;
+  return options;
 }
 
 std::string round_trip(ExchangeState& state, const Load& load) {
   const int ranks = state.endpoint.ranks();
-  const int self = state.endpoint.self();
   std::vector<RankLoad> all;
   for (int rank = 0; rank < ranks; ++rank) {
     all.push_back(load_of(load, rank, ranks));
   }
+  return round_trip(state, load, all);
+}
+
+std::string round_trip(ExchangeState& state, const Load& load, const std::vector<RankLoad>& all) {
+  const int ranks = state.endpoint.ranks();
+  const int self = state.endpoint.self();
   const RankLoad& own = all[at(self)];
   const DispatchInput input = input_of(load, own);
   const Result<Dispatched> got = dispatch(state, input, options_of(load));

@@ -52,10 +52,17 @@ struct RankLoad {
   std::vector<std::byte> x;
 };
 RankLoad load_of(const Load& load, int rank, int ranks);
+// The same with other choices, whose number gives the tokens.
+RankLoad load_with(const Load& load, int rank, std::vector<int64_t> experts);
 
 // Layout, provenance, local experts, weights, counts, sums with two biases, repeated dispatch: of
 // one dispatch and its way back.
 std::string round_trip(ExchangeState& state, const Load& load);
+// With inputs of the caller's, [rank]; the pattern of the load and its tokens do not count.
+std::string round_trip(ExchangeState& state, const Load& load, const std::vector<RankLoad>& all);
+
+DispatchInput input_of(const Load& load, const RankLoad& own);
+DispatchOptions options_of(const Load& load);
 
 // The same dispatch and combine give the same bits, whatever runs in between.
 std::string repeats_bit_for_bit(ExchangeState& state, const Load& load);

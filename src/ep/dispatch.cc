@@ -135,6 +135,7 @@ Attempt::Progress DispatchCall::once(Attempt& attempt) {
   }
   collect_shares(attempt, plan);
   block_ = plan.receive_at[at(self_)];
+  attempt.shrink_lent(block_, needs[at(self_)].receive);
   attempt.keep(block_);
   return Progress::kDone;
 }

@@ -92,6 +92,7 @@ Attempt::Progress RepeatedDispatch::once(Attempt& attempt) {
     return Progress::kBroken;
   }
   clear_lost_rows(attempt.lost());
+  attempt.shrink_lent(block_, needs[at(self_)].receive);
   attempt.keep(block_);
   return Progress::kDone;
 }

@@ -7,13 +7,13 @@
 namespace mixnet::ep {
 
 void Places::offer(std::vector<int64_t>& numbers) {
-  const std::optional<uint64_t> receive = attempt_.lend(sizes_.receive);
-  const std::optional<uint64_t> relay = attempt_.lend(sizes_.relay);
   const auto put = [&](uint64_t number) { numbers.push_back(static_cast<int64_t>(number)); };
-  put(receive.value_or(0));
-  put(receive ? sizes_.receive : 0);
-  put(relay.value_or(0));
-  put(relay ? sizes_.relay : 0);
+  for (const uint64_t size : {sizes_.receive, sizes_.relay}) {
+    // Without room for it, an empty block of its own: that is enough for who receives nothing.
+    const std::optional<uint64_t> block = attempt_.lend(size);
+    put(block ? *block : attempt_.lend(0).value_or(0));
+    put(block ? size : 0);
+  }
   put(attempt_.endpoint().memory->largest_free());
 }
 
