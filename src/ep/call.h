@@ -78,6 +78,9 @@ class Attempt {
   // `rank` itself, so that after the patience for a call it is lost.
   Progress wait(const std::function<bool()>& advance, const std::function<bool(int)>& missing);
 
+  // Takes in what has come, so that signals() and told() know: for an `advance` that works long.
+  void take_in() { pump(); }
+
   // Votes until the survivors agree; afterwards decision() is set, unless this rank is alone.
   void settle(Progress progress);
   const RankSet& decision() const { return *agreement_.decision(); }

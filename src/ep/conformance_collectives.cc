@@ -1,0 +1,247 @@
+#include "ep/conformance_collectives.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/random.h"
+#include "ep/exchange_plan.h"
+
+namespace mixnet::ep::conformance {
+namespace {
+
+// Numbers in memory of either type.
+class Numbers {
+ public:
+  Numbers(DataType type, int64_t count)
+      : type_(type), bytes_(static_cast<std::size_t>(count * bytes_of(type)), std::byte{0xee}) {}
+
+  int64_t count() const { return static_cast<int64_t>(bytes_.size()) / bytes_of(type_); }
+  uint64_t size() const { return bytes_.size(); }
+  Address address() { return host_address(bytes_.data()); }
+  void set(int64_t index, float value) {
+    if (type_ == DataType::kBf16) {
+      write(index, to_bf16(value));
+    } else {
+      write(index, value);
+    }
+  }
+  float get(int64_t index) const {
+    return type_ == DataType::kBf16 ? to_fp32(read<Bf16>(index)) : read<float>(index);
+  }
+  uint64_t hash() const {
+    uint64_t hash = 1469598103934665603u;
+    for (const std::byte byte : bytes_) {
+      hash = (hash ^ static_cast<uint64_t>(byte)) * 1099511628211u;
+    }
+    return hash;
+  }
+  bool operator==(const Numbers&) const = default;
+
+ private:
+  template <typename T>
+  void write(int64_t index, T value) {
+    std::memcpy(bytes_.data() + static_cast<std::size_t>(index) * sizeof value, &value,
+                sizeof value);
+  }
+  template <typename T>
+  T read(int64_t index) const {
+    T value{};
+    std::memcpy(&value, bytes_.data() + static_cast<std::size_t>(index) * sizeof value,
+                sizeof value);
+    return value;
+  }
+
+  DataType type_;
+  std::vector<std::byte> bytes_;
+};
+
+// Small integers: sums over a few dozen ranks are exact in either type.
+float input_value(const Amount& amount, int rank, int64_t index) {
+  return static_cast<float>((rank * 7 + index * 3 + static_cast<int64_t>(amount.seed)) % 5 - 2);
+}
+
+Numbers inputs(const Amount& amount, int rank, int64_t count) {
+  Numbers numbers(amount.type, count);
+  for (int64_t i = 0; i < count; ++i) {
+    numbers.set(i, input_value(amount, rank, i));
+  }
+  return numbers;
+}
+
+// Element `index` summed over those that take part.
+float sum_of(const ExchangeState& state, const Amount& amount, int64_t index) {
+  float sum = 0;
+  for (int rank = 0; rank < state.endpoint.ranks(); ++rank) {
+    sum += state.endpoint.lost.has(rank) ? 0.0F : input_value(amount, rank, index);
+  }
+  return sum;
+}
+
+template <typename Wanted>
+std::string compare(const char* call, const Numbers& got, const Wanted& wanted) {
+  for (int64_t i = 0; i < got.count(); ++i) {
+    if (got.get(i) != wanted(i)) {
+      return std::string(call) + ": element " + std::to_string(i) + " of " +
+             std::to_string(got.count()) + " is " + std::to_string(got.get(i)) + ", not " +
+             std::to_string(wanted(i));
+    }
+  }
+  return {};
+}
+
+// Parts of different sizes, some without anything.
+int64_t part_elements(const Amount& amount, int rank) {
+  return rank % 3 == 1 ? 0 : amount.elements / (rank + 1) + rank % 2;
+}
+
+std::string check_amount(ExchangeState& state, const Amount& amount) {
+  for (const auto& check :
+       {check_all_reduce, check_reduce_scatter, check_all_gather, check_all_gather_v}) {
+    std::string wrong = check(state, amount);
+    if (!wrong.empty()) {
+      return wrong;
+    }
+  }
+  for (int root = 0; root < state.endpoint.ranks(); ++root) {
+    std::string wrong = check_broadcast(state, amount, root);
+    if (!wrong.empty()) {
+      return wrong;
+    }
+  }
+  const Status met = barrier(state);
+  return met ? sums_repeat(state, amount) : met.error().text();
+}
+
+}  // namespace
+
+std::string check_all_reduce(ExchangeState& state, const Amount& amount) {
+  Numbers data = inputs(amount, state.endpoint.self(), amount.elements);
+  const Status status = all_reduce(state, data.address(), amount.elements, amount.type);
+  if (!status) {
+    return status.error().text();
+  }
+  return compare("all-reduce", data, [&](int64_t i) { return sum_of(state, amount, i); });
+}
+
+std::string check_reduce_scatter(ExchangeState& state, const Amount& amount) {
+  const int self = state.endpoint.self();
+  const int64_t each = (amount.elements + 2) / state.endpoint.ranks();
+  Numbers in = inputs(amount, self, each * state.endpoint.ranks());
+  Numbers out(amount.type, each);
+  const Status status = reduce_scatter(state, in.address(), each, amount.type, out.address());
+  if (!status) {
+    return status.error().text();
+  }
+  return compare("reduce-scatter", out,
+                 [&](int64_t i) { return sum_of(state, amount, self * each + i); });
+}
+
+std::string check_all_gather(ExchangeState& state, const Amount& amount) {
+  const int64_t each = (amount.elements + 2) / state.endpoint.ranks();
+  Numbers in = inputs(amount, state.endpoint.self(), each);
+  Numbers out(amount.type, each * state.endpoint.ranks());
+  const Status status = all_gather(state, in.address(), in.size(), out.address());
+  if (!status) {
+    return status.error().text();
+  }
+  return compare("all-gather", out, [&](int64_t i) {
+    const auto rank = static_cast<int>(i / each);
+    return state.endpoint.lost.has(rank) ? 0.0F : input_value(amount, rank, i % each);
+  });
+}
+
+std::string check_all_gather_v(ExchangeState& state, const Amount& amount) {
+  const int ranks = state.endpoint.ranks();
+  int64_t all = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    all += part_elements(amount, rank);
+  }
+  const int self = state.endpoint.self();
+  Numbers in = inputs(amount, self, part_elements(amount, self));
+  Numbers out(amount.type, all);
+  const auto sizes =
+      all_gather_v(state, GatherInput{in.address(), in.size()}, out.address(), out.size());
+  if (!sizes) {
+    return sizes.error().text();
+  }
+  int64_t place = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int64_t count = state.endpoint.lost.has(rank) ? 0 : part_elements(amount, rank);
+    if ((*sizes)[at(rank)] != static_cast<uint64_t>(count * bytes_of(amount.type))) {
+      return "all-gather: " + std::to_string((*sizes)[at(rank)]) + " bytes of rank " +
+             std::to_string(rank);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      if (out.get(place++) != input_value(amount, rank, i)) {
+        return "all-gather: the part of rank " + std::to_string(rank) + " is another one";
+      }
+    }
+  }
+  return {};
+}
+
+std::string check_broadcast(ExchangeState& state, const Amount& amount, int root) {
+  Numbers data = inputs(amount, state.endpoint.self(), amount.elements);
+  const Status status = broadcast(state, data.address(), data.size(), root);
+  if (!status) {
+    return state.endpoint.lost.has(root) ? "" : status.error().text();
+  }
+  return compare("broadcast", data, [&](int64_t i) { return input_value(amount, root, i); });
+}
+
+std::string sums_repeat(ExchangeState& state, const Amount& amount) {
+  const int ranks = state.endpoint.ranks();
+  Numbers in(amount.type, amount.elements);
+  RandomStream random(amount.seed + static_cast<uint64_t>(state.endpoint.self()), "sums");
+  for (int64_t i = 0; i < amount.elements; ++i) {
+    in.set(i, static_cast<float>(random.normal()));
+  }
+  const int64_t each = amount.elements / ranks;
+  Numbers first(amount.type, 0);
+  Numbers part(amount.type, each);
+  for (int round = 0; round < 3; ++round) {
+    Numbers data = in;
+    const Status status = all_reduce(state, data.address(), amount.elements, amount.type);
+    Numbers own(amount.type, each);
+    const Status scattered = reduce_scatter(state, in.address(), each, amount.type, own.address());
+    if (!status || !scattered) {
+      return (status ? scattered : status).error().text();
+    }
+    if (round > 0 && (data != first || own != part)) {
+      return "the same sums have other bits";
+    }
+    first = data;
+    part = own;
+  }
+  uint64_t own = first.hash();
+  std::vector<uint64_t> all(at(ranks));
+  const Status status = all_gather(state, host_address(&own), sizeof own, host_address(all.data()));
+  if (!status) {
+    return status.error().text();
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (!state.endpoint.lost.has(rank) && all[at(rank)] != own) {
+      return "all-reduce: rank " + std::to_string(rank) + " has other bits";
+    }
+  }
+  return {};
+}
+
+std::string collectives(Transport& transport) {
+  HostCopyEngine copies;
+  ExchangeState state(transport, copies, Patience{});
+  uint64_t seed = 1;
+  for (const int64_t elements : {0, 1, 7, 1000, 100'003}) {
+    for (const DataType type : {DataType::kBf16, DataType::kFp32}) {
+      std::string wrong = check_amount(state, Amount{elements, type, seed++});
+      if (!wrong.empty()) {
+        return std::to_string(elements) + " elements: " + wrong;
+      }
+    }
+  }
+  const uint64_t used = state.endpoint.memory->used();
+  return used == 0 ? "" : std::to_string(used) + " bytes of the window are still lent";
+}
+
+}  // namespace mixnet::ep::conformance
