@@ -22,6 +22,8 @@ class CollectiveInput {
   uint64_t offset() const { return offset_; }
   // Copies it back.
   void restore(Address to) const;
+  // A copy that others may read at any time is not used again.
+  void retire() { block_.retire(); }
 
  private:
   ExchangeState& state_;

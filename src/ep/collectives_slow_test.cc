@@ -21,7 +21,7 @@ constexpr Duration kShortSilence = 40ms;
 
 TEST(CollectivesSlow, ContractInSimulation) {
   for (const conformance::Shape& shape : std::vector<conformance::Shape>{
-           {{2}, 1}, {{1, 1}, 1}, {{2, 2}, 2}, {{3, 2, 2}, 1}, {{3, 2, 2}, 2}, {{1, 1, 1, 2}, 2}}) {
+           {{2}, 1}, {{3}, 1}, {{1, 1}, 1}, {{3, 2, 2}, 1}, {{3, 2, 2}, 2}, {{1, 4}, 3}}) {
     SimulationOptions options;
     options.ranks = RankMap(shape.host_sizes);
     options.rails = shape.rails;

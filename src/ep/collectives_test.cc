@@ -41,7 +41,7 @@ std::string text_of_status(const Status& status) { return status ? "" : status.e
 
 TEST(Collectives, ContractInSimulation) {
   for (const conformance::Shape& shape :
-       std::vector<conformance::Shape>{{{1}, 1}, {{3}, 1}, {{2, 2}, 2}, {{1, 4}, 3}}) {
+       std::vector<conformance::Shape>{{{1}, 1}, {{2, 2}, 2}, {{1, 2}, 3}}) {
     const Texts wrong = run_collective({shape.host_sizes, shape.rails}, [](ExchangeState& state) {
       return conformance::collectives(state.endpoint.transport);
     });

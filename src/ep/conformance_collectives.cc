@@ -7,6 +7,7 @@
 
 #include "core/random.h"
 #include "ep/exchange_plan.h"
+#include "ep/point_to_point.h"
 
 namespace mixnet::ep::conformance {
 namespace {
@@ -113,9 +114,33 @@ class SummedOnce {
   RankSet lost_;
 };
 
+// Rank 0 sends to all others in turn, twice; these receive late.
+std::string check_one_way(ExchangeState& state, const Amount& amount) {
+  for (const int64_t count : {amount.elements, amount.elements / 2}) {
+    Numbers data = inputs(amount, state.endpoint.self(), count);
+    if (state.endpoint.self() != 0) {
+      const Status status = receive(state, Incoming{0, data.address(), data.size()});
+      std::string wrong =
+          status ? compare("receive", data, [&](int64_t i) { return input_value(amount, 0, i); })
+                 : status.error().text();
+      if (!wrong.empty()) {
+        return wrong;
+      }
+      continue;
+    }
+    for (int to = 1; to < state.endpoint.ranks(); ++to) {
+      const Status status = send(state, Outgoing{to, data.address(), data.size()});
+      if (!status) {
+        return status.error().text();
+      }
+    }
+  }
+  return {};
+}
+
 std::string check_amount(ExchangeState& state, const Amount& amount) {
-  for (const auto& check :
-       {check_all_reduce, check_reduce_scatter, check_all_gather, check_all_gather_v}) {
+  for (const auto& check : {check_all_reduce, check_reduce_scatter, check_all_gather,
+                            check_all_gather_v, check_transfers}) {
     std::string wrong = check(state, amount);
     if (!wrong.empty()) {
       return wrong;
@@ -206,6 +231,26 @@ std::string check_broadcast(ExchangeState& state, const Amount& amount, int root
     return state.endpoint.lost.has(root) ? "" : status.error().text();
   }
   return compare("broadcast", data, [&](int64_t i) { return input_value(amount, root, i); });
+}
+
+std::string check_transfers(ExchangeState& state, const Amount& amount) {
+  const int ranks = state.endpoint.ranks();
+  const int self = state.endpoint.self();
+  for (int distance = 1; distance < ranks; ++distance) {
+    const int to = (self + distance) % ranks;
+    const int from = (self + ranks - distance) % ranks;
+    Numbers mine = inputs(amount, self, amount.elements + self);
+    Numbers got(amount.type, amount.elements + from);
+    const Status status = send_receive(state, Outgoing{to, mine.address(), mine.size()},
+                                       Incoming{from, got.address(), got.size()});
+    std::string wrong = status ? compare("send_receive", got,
+                                         [&](int64_t i) { return input_value(amount, from, i); })
+                               : status.error().text();
+    if (!wrong.empty()) {
+      return wrong;
+    }
+  }
+  return check_one_way(state, amount);
 }
 
 std::string sums_repeat(ExchangeState& state, const Amount& amount) {

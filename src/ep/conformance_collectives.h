@@ -6,9 +6,9 @@
 #include "ep/collectives.h"
 #include "ep/transport.h"
 
-// What every implementation of Transport has to make true of the collectives without routing. Every
-// rank knows the inputs of all ranks, so that it knows the results without asking. Ranks that are
-// lost are left out of them.
+// What every implementation of Transport has to make true of the collectives without routing, and
+// of transfers between two ranks. Every rank knows the inputs of all ranks, so that it knows the
+// results without asking. Ranks that are lost are left out of them.
 namespace mixnet::ep::conformance {
 
 struct Amount {
@@ -23,6 +23,8 @@ std::string check_reduce_scatter(ExchangeState& state, const Amount& amount);
 std::string check_all_gather(ExchangeState& state, const Amount& amount);
 std::string check_all_gather_v(ExchangeState& state, const Amount& amount);
 std::string check_broadcast(ExchangeState& state, const Amount& amount, int root);
+// Every rank with every other one: both at once, and one after the other.
+std::string check_transfers(ExchangeState& state, const Amount& amount);
 
 // Sums of random numbers are the same bits every time, on all ranks.
 std::string sums_repeat(ExchangeState& state, const Amount& amount);
