@@ -7,7 +7,9 @@
 
 #include "core/random.h"
 #include "ep/exchange_plan.h"
+#include "ep/live_hosts.h"
 #include "ep/point_to_point.h"
+#include "ep/ring.h"
 
 namespace mixnet::ep::conformance {
 namespace {
@@ -20,6 +22,7 @@ class Numbers {
 
   int64_t count() const { return static_cast<int64_t>(bytes_.size()) / bytes_of(type_); }
   uint64_t size() const { return bytes_.size(); }
+  DataType type() const { return type_; }
   Address address() { return host_address(bytes_.data()); }
   void set(int64_t index, float value) {
     if (type_ == DataType::kBf16) {
@@ -138,6 +141,69 @@ std::string check_one_way(ExchangeState& state, const Amount& amount) {
   return {};
 }
 
+Numbers random_inputs(const Amount& amount, int rank, int64_t count) {
+  Numbers numbers(amount.type, count);
+  RandomStream random(amount.seed + static_cast<uint64_t>(rank), "sums");
+  for (int64_t i = 0; i < count; ++i) {
+    numbers.set(i, static_cast<float>(random.normal()));
+  }
+  return numbers;
+}
+
+// Element `index` added host by host around the ring, rounded at each.
+float sum_along_ring(const LiveHosts& hosts, const std::vector<Numbers>& all, int first,
+                     int64_t index) {
+  Numbers rounded = Numbers(all.front().type(), 1);
+  for (int step = 0; step < hosts.hosts(); ++step) {
+    float sum = step == 0 ? -0.0F : rounded.get(0);
+    for (const int rank : hosts.of((first + step) % hosts.hosts())) {
+      sum += all[at(rank)].get(index);
+    }
+    rounded.set(0, sum);
+  }
+  return rounded.get(0);
+}
+
+std::string all_reduce_in_order(ExchangeState& state, const std::vector<Numbers>& all) {
+  Numbers data = all[at(state.endpoint.self())];
+  const Status status = all_reduce(state, data.address(), data.count(), data.type());
+  if (!status) {
+    return status.error().text();
+  }
+  Numbers wanted(data.type(), data.count());
+  const LiveHosts hosts(state.endpoint.transport.ranks(), state.endpoint.lost);
+  const RingCut cut = ring_cut(hosts, data.count(), data.type(), state.endpoint.transport.rails());
+  for (int lane = 0; lane < cut.lanes; ++lane) {
+    for (int rail = 0; rail < cut.rails; ++rail) {
+      for (int host = 0; host < cut.hosts; ++host) {
+        const RowRange range = cut.segment(lane, rail, host);
+        for (int64_t i = range.first; i < range.first + range.rows; ++i) {
+          wanted.set(i, sum_along_ring(hosts, all, host, i));
+        }
+      }
+    }
+  }
+  return data == wanted ? "" : "all-reduce: sums are taken in another order";
+}
+
+std::string reduce_scatter_in_order(ExchangeState& state, const std::vector<Numbers>& all) {
+  const int self = state.endpoint.self();
+  const int64_t each = all.front().count() / state.endpoint.ranks();
+  Numbers in = all[at(self)];
+  Numbers out(in.type(), each);
+  const Status status = reduce_scatter(state, in.address(), each, in.type(), out.address());
+  if (!status) {
+    return status.error().text();
+  }
+  Numbers wanted(in.type(), each);
+  const LiveHosts hosts(state.endpoint.transport.ranks(), state.endpoint.lost);
+  for (int64_t i = 0; i < each; ++i) {
+    wanted.set(i,
+               sum_along_ring(hosts, all, hosts.after(hosts.position_of(self)), self * each + i));
+  }
+  return out == wanted ? "" : "reduce-scatter: sums are taken in another order";
+}
+
 std::string check_amount(ExchangeState& state, const Amount& amount) {
   for (const auto& check : {check_all_reduce, check_reduce_scatter, check_all_gather,
                             check_all_gather_v, check_transfers}) {
@@ -153,7 +219,8 @@ std::string check_amount(ExchangeState& state, const Amount& amount) {
     }
   }
   const Status met = barrier(state);
-  return met ? sums_repeat(state, amount) : met.error().text();
+  std::string wrong = met ? sums_repeat(state, amount) : met.error().text();
+  return wrong.empty() ? sums_in_order(state, amount) : wrong;
 }
 
 }  // namespace
@@ -255,11 +322,7 @@ std::string check_transfers(ExchangeState& state, const Amount& amount) {
 
 std::string sums_repeat(ExchangeState& state, const Amount& amount) {
   const int ranks = state.endpoint.ranks();
-  Numbers in(amount.type, amount.elements);
-  RandomStream random(amount.seed + static_cast<uint64_t>(state.endpoint.self()), "sums");
-  for (int64_t i = 0; i < amount.elements; ++i) {
-    in.set(i, static_cast<float>(random.normal()));
-  }
+  Numbers in = random_inputs(amount, state.endpoint.self(), amount.elements);
   const int64_t each = amount.elements / ranks;
   SummedOnce whole;
   SummedOnce part;
@@ -289,6 +352,15 @@ std::string sums_repeat(ExchangeState& state, const Amount& amount) {
     }
   }
   return {};
+}
+
+std::string sums_in_order(ExchangeState& state, const Amount& amount) {
+  std::vector<Numbers> all;
+  for (int rank = 0; rank < state.endpoint.ranks(); ++rank) {
+    all.push_back(random_inputs(amount, rank, amount.elements));
+  }
+  std::string wrong = all_reduce_in_order(state, all);
+  return wrong.empty() ? reduce_scatter_in_order(state, all) : wrong;
 }
 
 std::string collectives(Transport& transport) {

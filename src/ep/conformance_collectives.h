@@ -28,6 +28,8 @@ std::string check_transfers(ExchangeState& state, const Amount& amount);
 
 // Sums of random numbers are the same bits every time, on all ranks.
 std::string sums_repeat(ExchangeState& state, const Amount& amount);
+// Sums of random numbers are taken in the documented order, to the last bit.
+std::string sums_in_order(ExchangeState& state, const Amount& amount);
 
 // All of the above and barriers, for many sizes, both types and all roots.
 std::string collectives(Transport& transport);

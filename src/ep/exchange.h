@@ -24,8 +24,8 @@ using TransportMode = mixnet::Transport;
 struct Traffic {
   // [rail] rows, and what other collectives move; no indices, no weights, no signals
   std::vector<int64_t> nic_bytes;
-  int64_t nic_copies = 0;          // rows that left through NICs, at every hop
-  int64_t inside_copies = 0;       // rows copied inside the host, also to this rank itself
+  int64_t nic_copies = 0;     // rows that left through NICs, at every hop
+  int64_t inside_copies = 0;  // rows copied inside the host, also to this rank itself
 };
 
 // What outlives the calls of one communicator.
