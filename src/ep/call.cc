@@ -271,8 +271,21 @@ void Attempt::pump() {
   send_votes();
 }
 
+bool Attempt::is_direct(const Event& event) {
+  return event.kind == Event::Kind::kSignal
+             ? (event.immediate & kSubjects) == kSubjects
+             : MessageReader(event.message).get<uint64_t>() == kDirectNumber;
+}
+
 // False: it belongs to a later attempt.
 bool Attempt::settle_event(Event& event, uint64_t now_serving) {
+  if (is_direct(event)) {
+    // A signal belongs to a transfer that this rank gave up, or it would not be here.
+    if (event.kind == Event::Kind::kMessage && !endpoint_.lost.has(event.peer)) {
+      endpoint_.direct.push_back(std::move(event));
+    }
+    return true;
+  }
   const uint64_t number = number_of(event, now_serving);
   if (number > now_serving) {
     return false;
@@ -285,7 +298,7 @@ bool Attempt::settle_event(Event& event, uint64_t now_serving) {
     return true;
   }
   if (event.kind == Event::Kind::kSignal) {
-    ++signals_[{event.peer, event.immediate & (kSubjects - 1)}];
+    ++signals_[{event.peer, event.immediate & kSubjects}];
     return true;
   }
   MessageReader reader(event.message);

@@ -43,6 +43,9 @@ struct Endpoint {
   RankSet excluded;          // to be lost in the next call
   uint64_t attempts = 0;     // number of the latest one; the first is 1
   std::vector<Event> early;  // of later attempts, in order of arrival
+  // Messages between two ranks, outside attempts, that nobody has asked for yet.
+  std::vector<Event> direct;
+  uint32_t sends = 0;  // of this rank, outside attempts
 };
 
 // One attempt of a collective.
@@ -79,6 +82,9 @@ class Attempt {
   // `rank` itself, so that after the patience for a call it is lost.
   Progress wait(const std::function<bool()>& advance, const std::function<bool(int)>& missing);
 
+  // Takes in what has come, so that signals() and told() know: for an `advance` that works long.
+  void take_in() { pump(); }
+
   // Votes until the survivors agree; afterwards decision() is set, unless this rank is alone.
   void settle(Progress progress);
   const RankSet& decision() const { return *agreement_.decision(); }
@@ -90,7 +96,11 @@ class Attempt {
   bool succeeded() const { return !expelled() && decision() == endpoint_.lost; }
 
   static constexpr uint32_t kSubjectBits = 20;
-  static constexpr uint32_t kSubjects = uint32_t{1} << kSubjectBits;
+  // The subject above these belongs to what goes on between two ranks outside attempts, as do
+  // messages of number kDirectNumber.
+  static constexpr uint32_t kSubjects = (uint32_t{1} << kSubjectBits) - 1;
+  static constexpr uint64_t kDirectNumber = ~uint64_t{0};
+  static bool is_direct(const Event& event);
 
  private:
   void pump();

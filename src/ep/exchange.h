@@ -22,9 +22,10 @@ using TransportMode = mixnet::Transport;
 
 // Payload that left this rank, and copies of tokens, since the communicator was opened.
 struct Traffic {
-  std::vector<int64_t> nic_bytes;  // [rail] rows only: no indices, no weights, no signals
-  int64_t nic_copies = 0;          // rows that left through NICs, at every hop
-  int64_t inside_copies = 0;       // rows copied inside the host, also to this rank itself
+  // [rail] rows, and what other collectives move; no indices, no weights, no signals
+  std::vector<int64_t> nic_bytes;
+  int64_t nic_copies = 0;     // rows that left through NICs, at every hop
+  int64_t inside_copies = 0;  // rows copied inside the host, also to this rank itself
 };
 
 // What outlives the calls of one communicator.
@@ -43,6 +44,7 @@ struct ExchangeState {
   Places::Sizes dispatch_sizes;
   Places::Sizes combine_sizes;
   Places::Sizes all_to_all_sizes;
+  Places::Sizes gather_sizes;
 };
 
 // Row `to` of a rank's received rows is row `from` of a flow.

@@ -99,6 +99,13 @@ class WindowBlock {
       memory_.reset();
     }
   }
+  // Never given out again: somebody who cannot be stopped may still use it.
+  void retire() {
+    if (memory_) {
+      memory_->retire(offset_);
+      memory_.reset();
+    }
+  }
 
  private:
   std::shared_ptr<WindowMemory> memory_;
