@@ -15,6 +15,7 @@ Result<plan::PlaceCluster> cluster_of(PlaceArguments& typed) {
       return read.error();
     }
     shape = std::move(read).value();
+    typed.nvlink_rate = shape->nvlink_rate;
     const int room = static_cast<int>(shape->nic_of_gpu.size());
     if (typed.gpus == 0 && typed.nodes > 0) {
       typed.gpus = typed.nodes * room;

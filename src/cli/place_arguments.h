@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "cli/place_input.h"
+#include "cli/swap_cost.h"
 #include "core/result.h"
+#include "core/units.h"
 #include "plan/place.h"
 #include "plan/place_cluster.h"
 
@@ -22,6 +24,7 @@ struct PlaceArguments {
   std::string out;     // of the replay
   int64_t every = 200;
   int64_t threshold = 1;
+  SwapCostArguments swap_cost;
   int alpha = 0;
   int eps = 0;
   double spread = 0;
@@ -31,6 +34,7 @@ struct PlaceArguments {
   int slots = 0;
   int groups = 1;
   std::string topology;
+  BitRate nvlink_rate;  // from the topology
   std::string current;
   double budget_ms = static_cast<double>(plan::kDefaultPlaceWork) / kPlaceStepsPerMs;
   double nic_weight = 1;

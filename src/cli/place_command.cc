@@ -39,6 +39,9 @@ Result<PlaceInputs> read_inputs(PlaceArguments& typed) {
     return cluster.error();
   }
   inputs.cluster = std::move(cluster).value();
+  if (Status status = plan::check_place_size(inputs.cluster, inputs.layers.loads.cols()); !status) {
+    return Error{status.error().message, typed.loads};
+  }
   if (!typed.current.empty()) {
     Result<std::vector<std::vector<int>>> maps =
         read_current(typed.current, inputs.layers.loads.rows());
@@ -120,7 +123,8 @@ Result<Answer> place_nic_aware(const PlaceArguments& typed, const PlaceInputs& i
     }
     if (layer->above_eplb) {
       answer.notes.insert(
-          "some layers carry more on a GPU than EPLB's map, which repeats an expert there");
+          "some layers carry more on a GPU than EPLB's map: it repeats an expert there, or the "
+          "search would take longer");
     }
     answer.layers.push_back(std::move(layer).value());
   }
@@ -190,6 +194,9 @@ Status check_arguments(const PlaceArguments& typed, bool joint) {
   }
   if (!typed.out.empty() && typed.replay.empty()) {
     return Error{"--out is for --replay; the maps of a placement come with --json", ""};
+  }
+  if (typed.swap_cost.any() && typed.replay.empty()) {
+    return Error{"--swap-size, --swap-rate and --token-time are for --replay", ""};
   }
   if (!typed.current.empty() && (joint || !typed.replay.empty())) {
     return Error{"--current is for a placement alone, not for --policy joint or --replay", ""};
@@ -300,6 +307,8 @@ void add_place_command(CLI::App& app, Outcome& outcome) {
       "          mixnet place examples/data/olmoe_loads.csv --policy joint --gpus 64 --nodes 8 "
       "--slots 64 --alpha 6 --eps 2\n"
       "          mixnet place --replay trace.npy --every 200 --gpus 16 --nodes 2 --slots 72\n"
+      "          mixnet place --replay trace.npy --topology examples/h20.toml --nodes 2 --slots 72 "
+      "--swap-size 42MiB --token-time 1us\n"
       "          mixnet place loads.csv --topology examples/h20.toml --nodes 4 --slots 288 --json");
   command->callback([typed, &outcome] { outcome.exit_code = run_place(*typed); });
 }

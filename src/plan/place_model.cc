@@ -6,10 +6,14 @@
 #include <limits>
 #include <numeric>
 
+#include "plan/effort.h"
+
 namespace mixnet::plan {
 namespace {
 
 __extension__ using Wide = __int128;
+
+constexpr int64_t kGroupWork = 50'000'000;  // pairs of groups that are looked at
 
 // The host of every group: heaviest group first to the lightest host with room, then swaps that
 // lower the heavier of two hosts.
@@ -33,10 +37,14 @@ std::vector<int> hosts_of_groups(const std::vector<double>& weight, std::size_t 
     load[best] += weight[g];
     ++filled[best];
   }
+  Effort effort{kGroupWork};
   bool again = true;
-  while (again) {
+  while (again && effort.left > 0) {
     again = false;
     for (const std::size_t a : order) {
+      if (!effort.spend(static_cast<int64_t>(order.size()))) {
+        break;
+      }
       for (const std::size_t b : order) {
         const auto ha = static_cast<std::size_t>(host_of[a]);
         const auto hb = static_cast<std::size_t>(host_of[b]);

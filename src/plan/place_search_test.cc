@@ -118,7 +118,8 @@ TEST(PlaceSearch, HotGpusEndBehindDifferentNics) {
       test_support::problem_of({50, 50, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 10, 10});
   const ScaledProblem scaled = scale_problem(cluster, problem, 1);
   PlaceState state(scaled.model, {0, 14, 1, 15, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13});
-  spread_hot_gpus(state);
+  Effort effort{1'000'000};
+  spread_hot_gpus(state, effort);
   std::size_t nics[2] = {99, 99};
   for (std::size_t p = 0; p < 16; ++p) {
     if (state.expert_at(p) < 2) {
@@ -134,7 +135,8 @@ TEST(PlaceSearch, DuplicatesOfOtherMapsAreRemoved) {
   const ScaledProblem scaled = scale_problem(cluster, problem, 1);
   // EPLB's answer: the hot expert has 5 slots on 4 GPUs, two of them on GPU 0.
   PlaceState state(scaled.model, {0, 0, 7, 0, 1, 4, 0, 2, 5, 0, 3, 6});
-  remove_duplicates(state);
+  Effort effort{1'000'000};
+  remove_duplicates(state, effort);
   EXPECT_EQ(state.copies(0), 4);
   EXPECT_EQ(score_placement(cluster, problem, original_experts(scaled, state.experts())).duplicates,
             0);
