@@ -68,6 +68,24 @@ std::optional<std::vector<int>> eplb_map(const PlaceCluster& cluster, const Plac
   return map.ok() ? std::optional(std::move(map).value()) : std::nullopt;
 }
 
+// What PlaceState::gpu_worst() says, without its tables.
+double gpu_worst_of(const PlaceModel& m, const std::vector<int>& experts) {
+  std::vector<int> copies(m.experts(), 0);
+  for (const int e : experts) {
+    ++copies[static_cast<std::size_t>(e)];
+  }
+  double worst = 0;
+  for (std::size_t g = 0; g < m.gpus(); ++g) {
+    double sum = 0;
+    for (std::size_t p = m.start[g]; p < m.start[g + 1]; ++p) {
+      const auto e = static_cast<std::size_t>(experts[p]);
+      sum += m.load[e] / copies[e];
+    }
+    worst = std::max(worst, sum);
+  }
+  return worst;
+}
+
 bool obeys(const PlaceState& state) {
   const PlaceModel& m = state.model();
   for (std::size_t g = 0; g < m.gpus(); ++g) {
@@ -98,8 +116,7 @@ class PlacePlanner {
     input.least_slots = least_slots();
     bound_ = gpu_load_bound(input);
     if (eplb_) {
-      const PlaceState state(unlimited_, renumbered_experts(scaled_, *eplb_));
-      eplb_gpu_ = state.gpu_worst();
+      eplb_gpu_ = gpu_worst_of(unlimited_, renumbered_experts(scaled_, *eplb_));
       scaled_.model.gpu_cap = eplb_gpu_;
     }
   }
@@ -157,7 +174,7 @@ class PlacePlanner {
     PlaceModel gpus_only = scaled_.model;
     gpus_only.nic_factor.assign(gpus_only.nic_factor.size(), 0);
     gpus_only.gpu_cap = kNever;
-    PlaceState light(gpus_only, state.experts());
+    PlaceState light = std::move(state).under(gpus_only);
     Effort effort{kEplbWork};
     search.descend(light, cap, effort);
     PlaceState theirs(gpus_only, renumbered_experts(scaled_, *eplb_));
@@ -173,7 +190,7 @@ class PlacePlanner {
       used_ += more.used;
     }
     used_ += effort.used;
-    state = PlaceState(scaled_.model, light.experts());
+    state = std::move(light).under(scaled_.model);
   }
 
   // Lowers the worst NIC without lifting the worst GPU.
@@ -188,7 +205,7 @@ class PlacePlanner {
     PlaceSearch search(moves, 2);
     const double even = options_.nic_weight * (scaled_.sources_known ? 0 : 1);
     search.improve(state, even * (1 + kCloseEnough), effort);
-    PlaceState result(scaled_.model, state.experts());
+    PlaceState result = std::move(state).under(scaled_.model);
     return result.gpu_worst() <= from.gpu_worst() + kLoadRounding ? result : from;
   }
 
@@ -252,11 +269,15 @@ class PlacePlanner {
 
   // Where groups stay on hosts, only the experts of the host can be told apart.
   int duplicates(const std::vector<int>& experts) const {
-    const PlaceState state(unlimited_, experts);
+    const PlaceModel& m = unlimited_;
+    std::vector<int> on(m.experts(), 0);
     int count = 0;
-    for (std::size_t g = 0; g < unlimited_.gpus(); ++g) {
-      for (int e = 0; e < static_cast<int>(unlimited_.experts()); ++e) {
-        count += std::max(0, state.on(g, e) - unlimited_.repeats[g] - 1);
+    for (std::size_t g = 0; g < m.gpus(); ++g) {
+      for (std::size_t p = m.start[g]; p < m.start[g + 1]; ++p) {
+        count += ++on[static_cast<std::size_t>(experts[p])] > m.repeats[g] + 1 ? 1 : 0;
+      }
+      for (std::size_t p = m.start[g]; p < m.start[g + 1]; ++p) {
+        on[static_cast<std::size_t>(experts[p])] = 0;
       }
     }
     return count;

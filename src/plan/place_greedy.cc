@@ -138,7 +138,7 @@ class Greedy {
       }
       return;
     }
-    const double stays = local_ ? m_.from_host(m_.host_of[g], expert_) / expert_copies_ : 0.0;
+    const double stays = local_ ? m_.from_host(expert_, m_.host_of[g]) / expert_copies_ : 0.0;
     lightest_.set(g, load_[g] - stays, nic_load_.empty() ? 0.0 : nic_load_[m_.nic_of[g]]);
   }
 

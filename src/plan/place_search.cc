@@ -84,9 +84,9 @@ double contribution(const PlaceState& state, const Focus& focus, int expert) {
   }
   if (focus.resource < m.gpus() + m.nics()) {
     const std::size_t host = m.host_of[focus.inside.front()];
-    return (m.load[e] - m.from_host(host, e)) / state.copies(expert);
+    return (m.load[e] - m.from_host(e, host)) / state.copies(expert);
   }
-  return -m.from_nic(focus.resource - m.gpus() - m.nics(), e) / state.copies(expert);
+  return -m.from_nic(e, focus.resource - m.gpus() - m.nics()) / state.copies(expert);
 }
 
 struct Swap {
