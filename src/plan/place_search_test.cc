@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "core/random.h"
 #include "plan/place_greedy.h"
+#include "plan/place_lightest.h"
 #include "plan/place_model.h"
 #include "plan/place_test_support.h"
 
@@ -78,6 +81,52 @@ TEST_P(ManyMoves, KeepTheBooksRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sources, ManyMoves, ::testing::Bool());
+
+// Comparisons of the greedy start for a cluster of this many GPUs, four slots each.
+int64_t greedy_comparisons(int gpus, bool sources) {
+  const PlaceCluster cluster = test_support::with_hosts(gpus, gpus / 8, 4 * gpus, 1);
+  PlaceProblem problem = test_support::problem_of(test_support::log_normal_loads(3, 64, 1));
+  if (sources) {
+    problem.sources = skewed_sources(problem.loads, static_cast<std::size_t>(gpus), 4);
+  }
+  const ScaledProblem scaled = scale_problem(cluster, problem, 1);
+  int64_t comparisons = 0;
+  greedy_placement(scaled.model, sources, &comparisons);
+  return comparisons;
+}
+
+TEST(PlaceSearch, TheGreedyStartIsNearLinear) {
+  for (const bool sources : {false, true}) {
+    const int64_t small = greedy_comparisons(256, sources);
+    const int64_t large = greedy_comparisons(1024, sources);
+    // Four times the slots, and two more rounds of a tournament that had eight.
+    EXPECT_LE(large, small * 4 * 14 / 10) << sources;
+  }
+}
+
+// The tournament against a search of all GPUs.
+TEST(PlaceSearch, TheLightestGpuComesFirst) {
+  RandomStream random(7, "lightest");
+  LightestGpu lightest(13);
+  std::vector<std::optional<std::pair<double, double>>> plain(13);
+  for (int step = 0; step < 2000; ++step) {
+    const std::size_t g = random.below(13);
+    if (random.below(4) == 0) {
+      lightest.leave(g);
+      plain[g].reset();
+    } else {
+      plain[g] = {static_cast<double>(random.below(4)), static_cast<double>(random.below(3))};
+      lightest.set(g, plain[g]->first, plain[g]->second);
+    }
+    std::size_t first = LightestGpu::kNone;
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      if (plain[i] && (first == LightestGpu::kNone || *plain[i] < *plain[first])) {
+        first = i;
+      }
+    }
+    ASSERT_EQ(lightest.first(), first) << step;
+  }
+}
 
 TEST(PlaceSearch, ADescentNeverLiftsTheWorst) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
