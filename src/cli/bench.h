@@ -32,6 +32,7 @@ std::vector<BenchCase> compare_benches();
 std::vector<BenchCase> decoder_benches();
 std::vector<BenchCase> fluid_benches();
 std::vector<BenchCase> ocs_benches();
+std::vector<BenchCase> overlap_benches();
 std::vector<BenchCase> swap_benches();
 std::vector<BenchCase> place_benches();
 std::vector<BenchCase> wire_benches();

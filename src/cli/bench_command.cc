@@ -80,7 +80,7 @@ std::vector<BenchCase> all_benches() {
   std::vector<BenchCase> benches;
   for (const auto& group :
        {fluid_benches, wire_benches, compare_benches, cadence_benches, decoder_benches, ocs_benches,
-        place_benches, predict_benches, swap_benches}) {
+        overlap_benches, place_benches, predict_benches, swap_benches}) {
     const std::vector<BenchCase> more = group();
     benches.insert(benches.end(), more.begin(), more.end());
   }

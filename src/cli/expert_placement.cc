@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "cli/expert_moves.h"
 #include "core/check.h"
 #include "core/host_shape.h"
 #include "plan/eplb.h"
@@ -34,6 +35,13 @@ Extent extent_of(const Study& study, const RoutingView& routing) {
 
 int ranks_per_server(const Study& study) {
   return std::max(1, study.cluster.gpus_per_server / study.parallelism.tp);
+}
+
+// Of one expert of one layer, with all that training keeps for it.
+Bytes expert_state_bytes(const Study& study) {
+  const auto parameters =
+      int64_t{3} * study.model.hidden * static_cast<int64_t>(study.model.expert_ffn);
+  return plan::expert_bytes(plan::training_state(parameters));
 }
 
 // Token assignments [ep, experts] of a layer over trace steps [from, to), all copies together.
@@ -130,19 +138,6 @@ Result<std::vector<int>> plan_layer(const Study& study, const FabricSpec& spec,
   return joint(study, spec, sent, {current, std::move(aware).value()});
 }
 
-int64_t moved_between(const std::vector<int>& from, const std::vector<int>& to, int ranks) {
-  const std::size_t slots = from.size() / static_cast<std::size_t>(ranks);
-  std::vector<std::size_t> rank_of(from.size());
-  for (std::size_t s = 0; s < from.size(); ++s) {
-    rank_of[static_cast<std::size_t>(from[s])] = s / slots;
-  }
-  int64_t moved = 0;
-  for (std::size_t s = 0; s < to.size(); ++s) {
-    moved += rank_of[static_cast<std::size_t>(to[s])] == s / slots ? 0 : 1;
-  }
-  return moved;
-}
-
 // Writes columns [slot] of the steps [from, to) of a layer.
 void permute(const RoutingView& routing, int64_t layer, std::pair<int64_t, int64_t> window,
              const std::vector<int>& slot_expert, PlacedRouting& placed) {
@@ -179,7 +174,11 @@ Status place_one_layer(const Study& study, const FabricSpec& spec, const Routing
     if (!next.ok()) {
       return next.error();
     }
-    placed.result.moved += moved_between(current, *next, study.parallelism.ep);
+    const ExpertMoves moves =
+        moves_between(current, *next, study.parallelism.ep, ranks_per_server(study));
+    placed.result.moved += moves.moved;
+    placed.result.moving =
+        placed.result.moving + moving_time(moves, expert_state_bytes(study), study);
     ++placed.result.plans;
     current = std::move(next).value();
     // What came before the run is history: as the first plan sees it.
@@ -227,15 +226,16 @@ Result<PlacedRouting> place_experts(const Study& study, const FabricSpec& spec,
       return status.error();
     }
   }
-  const auto parameters =
-      int64_t{3} * study.model.hidden * static_cast<int64_t>(study.model.expert_ffn);
   // Layers that repeat a traced one move as it does.
   const double layers =
       static_cast<double>(study.model.moe_layers()) /
       static_cast<double>(std::min<int64_t>(routing.layers, study.model.moe_layers()));
   placed.result.moved = std::llround(static_cast<double>(placed.result.moved) * layers);
-  placed.result.moved_bytes = plan::expert_bytes(plan::training_state(parameters)) *
-                              (placed.result.moved * study.parallelism.dp);
+  placed.result.moved_bytes =
+      expert_state_bytes(study) * (placed.result.moved * study.parallelism.dp);
+  // Stages move their layers side by side.
+  placed.result.moving = SimTime::from_ps(std::llround(
+      static_cast<double>(placed.result.moving.ps()) * layers / std::max(1, study.parallelism.pp)));
   placed.result.imbalance = expert_imbalance(study, placed.view());
   return placed;
 }

@@ -74,6 +74,7 @@ TEST_P(Placements, AreOnePermutationPerPlanAndBalance) {
   EXPECT_EQ(placed->result.plans, 2 * kLayers);
   EXPECT_GT(placed->result.moved, 0);
   EXPECT_EQ(placed->result.moved_bytes.count(), placed->result.moved * 3 * 64 * 128 * 16);
+  EXPECT_GT(placed->result.moving, SimTime());
   for (int64_t step = 0; step < kIterations; ++step) {
     for (int64_t source = 0; source < kRanks; ++source) {
       const auto before = view_of(counts).row(step, 0, source);

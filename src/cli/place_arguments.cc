@@ -17,6 +17,7 @@ Result<plan::PlaceCluster> cluster_of(PlaceArguments& typed) {
       return read.error();
     }
     shape = std::move(read).value();
+    typed.nvlink_rate = shape->nvlink_rate;
     const int room = static_cast<int>(shape->nic_of_gpu.size());
     typed.gpus_per_host = room;
     if (typed.gpus == 0 && typed.nodes > 0) {

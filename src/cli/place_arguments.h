@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "cli/place_input.h"
+#include "cli/swap_cost.h"
 #include "core/result.h"
+#include "core/units.h"
 #include "plan/place.h"
 #include "plan/place_cluster.h"
 
@@ -22,6 +24,7 @@ struct PlaceArguments {
   std::string out;     // of the replay
   int64_t every = 200;
   int64_t threshold = 1;
+  SwapCostArguments swap_cost;
   int alpha = 0;
   int eps = 0;
   double spread = 0;
@@ -32,6 +35,7 @@ struct PlaceArguments {
   int groups = 1;
   std::string topology;
   int gpus_per_host = 0;  // of the topology; 0 without one
+  BitRate nvlink_rate;    // of the topology; 0 if it does not say
   std::string current;
   double budget_ms = static_cast<double>(plan::kDefaultPlaceWork) / kPlaceStepsPerMs;
   double nic_weight = 1;

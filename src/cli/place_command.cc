@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMostGpus = 1 << 16;
 constexpr int kMostSlots = 1 << 20;
+
 struct Answer {
   std::vector<plan::LayerPlacement> layers;
   std::string method;  // of the policy eplb: hierarchical or global
@@ -69,6 +70,9 @@ Result<PlaceInputs> read_inputs(PlaceArguments& typed) {
   }
   inputs.cluster = std::move(cluster).value();
   inputs.notes = shape_notes(typed);
+  if (Status status = plan::check_place_size(inputs.cluster, inputs.layers.loads.cols()); !status) {
+    return error_at(typed.loads, status.error().message);
+  }
   if (!typed.current.empty()) {
     Result<std::vector<std::vector<int>>> maps =
         read_current(typed.current, inputs.layers.loads.rows());
@@ -139,7 +143,8 @@ Result<Answer> place_nic_aware(const PlaceArguments& typed, const PlaceInputs& i
     }
     if (layer->above_eplb) {
       answer.notes.insert(
-          "some layers carry more on a GPU than EPLB's map, which repeats an expert there");
+          "some layers carry more on a GPU than EPLB's map: it repeats an expert there, or the "
+          "search would take longer");
     }
     answer.layers.push_back(std::move(layer).value());
   }
@@ -232,6 +237,12 @@ Status check_effects(const CLI::App& command, const PlaceArguments& typed) {
       {{"--out", replay, "--out is for --replay; the maps of a placement come with --json"},
        {"--every", replay, is_replay},
        {"--threshold", replay, is_replay},
+       {"--swap-size", replay, is_replay},
+       {"--swap-rate", replay, is_replay},
+       {"--token-time", replay, is_replay},
+       {"--weight-bytes", replay, is_replay},
+       {"--weight-bytes", !typed.swap_cost.size.empty(), "it is for --swap-size"},
+       {"--swap-training", replay, is_replay},
        {"--alpha", joint, is_joint},
        {"--eps", joint, is_joint},
        {"--spread", joint, is_joint},
@@ -345,6 +356,8 @@ void add_place_command(CLI::App& app, Outcome& outcome) {
       "          mixnet place examples/data/olmoe_loads.csv --policy joint --gpus 64 --nodes 8 "
       "--slots 64 --alpha 6 --eps 2\n"
       "          mixnet place --replay trace.npy --every 200 --gpus 16 --nodes 2 --slots 72\n"
+      "          mixnet place --replay trace.npy --topology examples/h20.toml --nodes 2 --slots 72 "
+      "--swap-size 42MiB --token-time 1us\n"
       "          mixnet place loads.csv --topology examples/h20.toml --nodes 4 --slots 288 --json");
   command->callback(
       [command, typed, &outcome] { outcome.exit_code = run_place(*command, *typed); });

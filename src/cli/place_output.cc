@@ -83,8 +83,9 @@ std::string joint_text(const std::vector<PlacementGain>& gains) {
          "circuits.\n";
 }
 
-Json replay_json(const PlaceReplayResult& result, int64_t every) {
-  Json object = {{"every", every},
+Json replay_json(const PlaceReplayResult& result, const PlaceReplayOptions& options) {
+  Json object = {{"every", options.every},
+                 {"threshold", options.swaps.threshold},
                  {"plans", result.plans},
                  {"moved", result.moved},
                  {"swaps", result.swaps},
@@ -100,7 +101,7 @@ Json replay_json(const PlaceReplayResult& result, int64_t every) {
   return object;
 }
 
-std::string replay_text(const PlaceReplayResult& result, int64_t every) {
+std::string replay_text(const PlaceReplayResult& result, const PlaceReplayOptions& options) {
   report::Table table(
       {{"GPU max/mean", report::Align::kLeft}, {"in order"}, {"planned"}, {"with swaps per step"}});
   const auto add = [&](const std::string& name, const PlaceReplayPoint& point) {
@@ -112,9 +113,9 @@ std::string replay_text(const PlaceReplayResult& result, int64_t every) {
   return table.text() +
          fmt::format(
              "{} plans, one every {} iterations from the counts since the one before; {} "
-             "experts moved\nafter the first, {} swaps taken, all layers together. The "
-             "time of moves and swaps is not counted.\n",
-             result.plans, every, result.moved, result.swaps);
+             "experts moved\nafter the first, {} swaps taken (threshold {}), all layers "
+             "together. The time of moves\nand swaps is not part of these ratios.\n",
+             result.plans, options.every, result.moved, result.swaps, options.swaps.threshold);
 }
 
 }  // namespace mixnet::cli

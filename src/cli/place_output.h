@@ -15,7 +15,8 @@ namespace mixnet::cli {
 nlohmann::ordered_json joint_json(const std::vector<PlacementGain>& gains, std::size_t experts);
 std::string joint_text(const std::vector<PlacementGain>& gains);
 
-nlohmann::ordered_json replay_json(const PlaceReplayResult& result, int64_t every);
-std::string replay_text(const PlaceReplayResult& result, int64_t every);
+nlohmann::ordered_json replay_json(const PlaceReplayResult& result,
+                                   const PlaceReplayOptions& options);
+std::string replay_text(const PlaceReplayResult& result, const PlaceReplayOptions& options);
 
 }  // namespace mixnet::cli

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/place_arguments.h"
@@ -12,6 +14,8 @@
 
 namespace mixnet::cli {
 namespace {
+
+constexpr int64_t kMostThreshold = int64_t{1} << 40;  // no step has as many tokens
 
 Status write_pictures(const PlaceArguments& typed, const nlohmann::ordered_json& result) {
   if (Status status = make_folder(typed.out); !status) {
@@ -45,11 +49,14 @@ void add_replay_options(CLI::App& command, PlaceArguments& typed) {
   command.add_option("--every", typed.every, "replay: iterations between plans")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));
-  command
-      .add_option("--threshold", typed.threshold,
-                  "replay: tokens by which a swap must lower the heavier GPU of its pair")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  CLI::Option* const threshold =
+      command
+          .add_option("--threshold", typed.threshold,
+                      "replay: tokens by which a swap must lower the heavier GPU of its pair; "
+                      "--swap-size and --token-time compute it")
+          ->capture_default_str()
+          ->check(CLI::Range(int64_t{1}, kMostThreshold));
+  add_swap_cost_options(command, *threshold, typed.swap_cost);
 }
 
 int run_place_replay(const PlaceArguments& typed, const plan::PlaceCluster& cluster) {
@@ -61,12 +68,17 @@ int run_place_replay(const PlaceArguments& typed, const plan::PlaceCluster& clus
     return report_usage_error(status.error());
   }
   const bool eplb = typed.policy == plan::place_policy_name(plan::PlacePolicy::kEplb);
+  const Result<std::optional<SwapCost>> cost = swap_cost_of(typed.swap_cost, typed.nvlink_rate);
+  if (!cost) {
+    return report_usage_error(cost.error());
+  }
   PlaceReplayOptions options;
   options.cluster = cluster;
   options.policy = eplb ? plan::PlacePolicy::kEplb : plan::PlacePolicy::kNicAware;
   options.groups = typed.groups;
   options.every = typed.every;
-  options.swaps.threshold = typed.threshold;
+  options.swaps.threshold =
+      cost->has_value() ? std::min((*cost)->threshold, kMostThreshold) : typed.threshold;
   options.search.move_cost = typed.move_cost;
   options.search.nic_weight = typed.nic_weight;
   options.search.work = static_cast<int64_t>(typed.budget_ms * kPlaceStepsPerMs);
@@ -80,8 +92,11 @@ int run_place_replay(const PlaceArguments& typed, const plan::PlaceCluster& clus
   for (const std::string& note : notes) {
     print_note("note: " + note);
   }
-  nlohmann::ordered_json json = replay_json(*result, typed.every);
+  nlohmann::ordered_json json = replay_json(*result, options);
   json["notes"] = notes;
+  if (cost->has_value()) {
+    json["swap_cost"] = swap_cost_json(**cost);
+  }
   if (!typed.out.empty()) {
     if (Status status = write_pictures(typed, json); !status) {
       return report_failure(status.error());
@@ -90,7 +105,10 @@ int run_place_replay(const PlaceArguments& typed, const plan::PlaceCluster& clus
   if (typed.json) {
     print_json(json);
   } else {
-    fmt::print("{}", replay_text(*result, typed.every));
+    fmt::print("{}", replay_text(*result, options));
+    if (cost->has_value()) {
+      fmt::print("{}", swap_cost_text(**cost));
+    }
     if (!typed.out.empty()) {
       fmt::print("Written: {0}/report.html, {0}/replay.json\n", typed.out);
     }

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/random.h"
+#include "scenario/load_table.h"
 
 namespace mixnet::cli {
 namespace {
@@ -43,6 +45,54 @@ TEST(PlacementGain, EveryStepIsAtLeastAsGoodAsTheOneBefore) {
     }
   }
   EXPECT_GE(strict, 4);
+}
+
+struct RecordedLoads {
+  const char* file;
+  int gpus_per_server;
+  int slots;
+  std::size_t step;  // every so many rows
+};
+
+std::vector<PlacementGain> gains_of(const RecordedLoads& recorded, double sigma) {
+  const auto loads =
+      scenario::read_loads(std::string(MIXNET_SOURCE_DIR "/examples/data/") + recorded.file);
+  EXPECT_TRUE(loads.ok());
+  std::vector<PlacementGain> gains;
+  for (std::size_t l = 0; l < loads->rows(); l += recorded.step) {
+    const std::vector<double> row(loads->row(l).begin(), loads->row(l).end());
+    const auto gain =
+        placement_gain(region(spread_over_servers(row, 8, sigma, l + 1), recorded.gpus_per_server),
+                       recorded.slots);
+    EXPECT_TRUE(gain.ok());
+    gains.push_back(*gain);
+  }
+  return gains;
+}
+
+// Some rows of the recorded loads. Where sources are alike, a row on which joint planning gains
+// nothing is at the bound, but for one.
+TEST(PlacementGain, RecordedLoads) {
+  for (const RecordedLoads& recorded :
+       {RecordedLoads{"olmoe_loads.csv", 8, 64, 5}, RecordedLoads{"mixtral_loads.csv", 1, 8, 4}}) {
+    for (const double sigma : {0.0, 0.5}) {
+      int ahead = 0;
+      int unexplained = 0;
+      for (const PlacementGain& gain : gains_of(recorded, sigma)) {
+        EXPECT_LE(gain.joint, gain.place_then_wire);
+        EXPECT_LE(gain.place_then_wire, gain.wire_only);
+        EXPECT_GE(gain.joint, gain.bound * (1 - 1e-9));
+        const bool strict = gain.joint < gain.place_then_wire * (1 - 1e-9);
+        ahead += strict ? 1 : 0;
+        unexplained += !strict && gain.joint > gain.bound * 1.001 ? 1 : 0;
+      }
+      if (sigma == 0) {
+        EXPECT_LE(unexplained, 1) << recorded.file;
+      } else {
+        EXPECT_GE(ahead, 1) << recorded.file;
+      }
+    }
+  }
 }
 
 TEST(PlacementGain, WhereOneExpertFillsAServerTheBoundIsMet) {

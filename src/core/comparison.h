@@ -76,6 +76,9 @@ struct PlacementResult {
   int64_t plans = 0;     // times that a layer was planned
   int64_t moved = 0;     // experts that changed their rank, in one copy of the job
   Bytes moved_bytes;     // of all copies, with their optimizer state
+  // Least time to move them, all plans together: the busiest links at their rate, layers of a
+  // pipeline stage one after another. Not part of the iteration.
+  SimTime moving;
 };
 
 // One fabric of a comparison. Times and bytes are means over the simulated iterations unless they

@@ -10,6 +10,7 @@ namespace mixnet {
 struct HostShape {
   std::vector<int> nic_of_gpu;
   std::vector<BitRate> nic_rate;  // of every NIC, > 0
+  BitRate nvlink_rate;            // of every GPU in one direction; 0 if not known
 };
 
 }  // namespace mixnet

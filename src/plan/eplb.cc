@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <queue>
 #include <span>
+#include <utility>
 
 namespace mixnet::plan {
 namespace {
@@ -32,18 +35,21 @@ std::vector<std::size_t> pack(const std::vector<Fine>& weights, std::size_t bins
   }
   std::stable_sort(order.begin(), order.end(),
                    [&weights](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
-  std::vector<Fine> load(bins, 0);
+  // Bins with room, the lightest first, then the lowest.
+  using Bin = std::pair<Fine, std::size_t>;
+  std::priority_queue<Bin, std::vector<Bin>, std::greater<>> lightest;
+  for (std::size_t b = 0; b < bins; ++b) {
+    lightest.push({0, b});
+  }
   std::vector<std::size_t> filled(bins, 0);
   std::vector<std::size_t> place(n);
   for (const std::size_t item : order) {
-    std::size_t best = bins;
-    for (std::size_t b = 0; b < bins; ++b) {
-      if (filled[b] < room && (best == bins || load[b] < load[best])) {
-        best = b;
-      }
+    const auto [load, bin] = lightest.top();
+    lightest.pop();
+    place[item] = bin * room + filled[bin]++;
+    if (filled[bin] < room) {
+      lightest.push({load + weights[item], bin});
     }
-    place[item] = best * room + filled[best]++;
-    load[best] += weights[item];
   }
   return place;
 }
@@ -69,17 +75,20 @@ Copies replicate(const std::vector<int64_t>& weights, std::size_t slots) {
   std::iota(copies.expert.begin(), copies.expert.end(), std::size_t{0});
   copies.rank.assign(n, 0);
   copies.count.assign(n, 1);
+  const auto lighter = [&](std::size_t a, std::size_t b) {
+    // weight / count compared without division; of equal ones the lower index comes first
+    const Fine of_a = static_cast<Fine>(weights[a]) * copies.count[b];
+    const Fine of_b = static_cast<Fine>(weights[b]) * copies.count[a];
+    return of_a != of_b ? of_a < of_b : a > b;
+  };
+  std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(lighter)> queue(
+      lighter, copies.expert);
   while (copies.expert.size() < slots) {
-    std::size_t heaviest = 0;
-    for (std::size_t e = 1; e < n; ++e) {
-      // weight / count compared without division
-      if (static_cast<Fine>(weights[e]) * copies.count[heaviest] >
-          static_cast<Fine>(weights[heaviest]) * copies.count[e]) {
-        heaviest = e;
-      }
-    }
+    const std::size_t heaviest = queue.top();
+    queue.pop();
     copies.expert.push_back(heaviest);
     copies.rank.push_back(static_cast<std::size_t>(copies.count[heaviest]++));
+    queue.push(heaviest);
   }
   return copies;
 }

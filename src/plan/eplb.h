@@ -38,7 +38,7 @@ struct EplbPlan {
 // no layers or experts, a negative weight, counts below 1, P < E, G that does not divide E, N that
 // does not divide D, D that does not divide P. If N does not divide G, the global policy is used as
 // in the original, which ignores nodes and groups; `warning` says so.
-// O(layers * ((P - E) * E + P log P + P * D)).
+// O(layers * P log P).
 Result<EplbPlan> rebalance_experts(const Matrix<int64_t>& weight, int num_replicas, int num_groups,
                                    int num_nodes, int num_gpus);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "plan/eplb.h"
@@ -18,7 +17,7 @@ namespace {
 
 constexpr double kCloseEnough = 1e-4;  // of the bound: beyond, a search ends
 constexpr double kLoadRounding = 1e-9;
-constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr int64_t kSpreadWork = 10'000'000;
 
 Status check(const PlaceCluster& cluster, const PlaceProblem& problem) {
   if (problem.loads.empty()) {
@@ -44,6 +43,9 @@ Status check(const PlaceCluster& cluster, const PlaceProblem& problem) {
                              problem.loads.size()),
                  ""};
   }
+  if (Status status = check_place_size(cluster, problem.loads.size()); !status) {
+    return status;
+  }
   return check_current(problem, slots);
 }
 
@@ -64,6 +66,24 @@ std::optional<std::vector<int>> eplb_map(const PlaceCluster& cluster, const Plac
       eplb_layer(problem.loads, static_cast<int>(cluster.slots()), problem.groups,
                  static_cast<int>(cluster.hosts()), static_cast<int>(cluster.gpus()));
   return map.ok() ? std::optional(std::move(map).value()) : std::nullopt;
+}
+
+// What PlaceState::gpu_worst() says, without its tables.
+double gpu_worst_of(const PlaceModel& m, const std::vector<int>& experts) {
+  std::vector<int> copies(m.experts(), 0);
+  for (const int e : experts) {
+    ++copies[static_cast<std::size_t>(e)];
+  }
+  double worst = 0;
+  for (std::size_t g = 0; g < m.gpus(); ++g) {
+    double sum = 0;
+    for (std::size_t p = m.start[g]; p < m.start[g + 1]; ++p) {
+      const auto e = static_cast<std::size_t>(experts[p]);
+      sum += m.load[e] / copies[e];
+    }
+    worst = std::max(worst, sum);
+  }
+  return worst;
 }
 
 bool obeys(const PlaceState& state) {
@@ -96,8 +116,7 @@ class PlacePlanner {
     input.least_slots = least_slots();
     bound_ = gpu_load_bound(input);
     if (eplb_) {
-      const PlaceState state(unlimited_, renumbered_experts(scaled_, *eplb_));
-      eplb_gpu_ = state.gpu_worst();
+      eplb_gpu_ = gpu_worst_of(unlimited_, renumbered_experts(scaled_, *eplb_));
       scaled_.model.gpu_cap = eplb_gpu_;
     }
   }
@@ -129,6 +148,7 @@ class PlacePlanner {
     PlaceState state(scaled_.model, greedy_placement(scaled_.model, scaled_.sources_known));
     PlaceSearch search(MoveCost{}, 1);
     Effort effort{options_.work};
+    Effort spreading{kSpreadWork};
     if (scaled_.sources_known && scaled_.model.networked() && options_.work > 0) {
       exchange_hosts(state, effort);
     }
@@ -139,13 +159,14 @@ class PlacePlanner {
       effort.left += options_.work / 4;
       state = nics_alone(state, MoveCost{}, effort);
     }
-    spread_hot_gpus(state);
+    spread_hot_gpus(state, spreading);
+    used_ += effort.used + spreading.used;
     return state.experts();
   }
 
   // The greedy start may be above EPLB's load. Then it is improved until it is not, or else EPLB's
   // own map is, without its duplicates.
-  void keep_below_eplb(PlaceState& state, PlaceSearch& search) const {
+  void keep_below_eplb(PlaceState& state, PlaceSearch& search) {
     const double cap = scaled_.model.gpu_cap * (1 + kLoadRounding);
     if (!eplb_ || state.gpu_worst() <= cap) {
       return;
@@ -153,11 +174,11 @@ class PlacePlanner {
     PlaceModel gpus_only = scaled_.model;
     gpus_only.nic_factor.assign(gpus_only.nic_factor.size(), 0);
     gpus_only.gpu_cap = kNever;
-    PlaceState light(gpus_only, state.experts());
-    Effort effort{kNoLimit};
+    PlaceState light = std::move(state).under(gpus_only);
+    Effort effort{kEplbWork};
     search.descend(light, cap, effort);
     PlaceState theirs(gpus_only, renumbered_experts(scaled_, *eplb_));
-    remove_duplicates(theirs);
+    remove_duplicates(theirs, effort);
     if (light.gpu_worst() > cap && obeys(theirs)) {
       search.descend(theirs, cap, effort);
       if (theirs.gpu_worst() < light.gpu_worst()) {
@@ -166,8 +187,10 @@ class PlacePlanner {
       // The rest of the way, if there is one.
       Effort more{kDefaultPlaceWork};
       search.improve(light, cap, more);
+      used_ += more.used;
     }
-    state = PlaceState(scaled_.model, light.experts());
+    used_ += effort.used;
+    state = std::move(light).under(scaled_.model);
   }
 
   // Lowers the worst NIC without lifting the worst GPU.
@@ -182,7 +205,7 @@ class PlacePlanner {
     PlaceSearch search(moves, 2);
     const double even = options_.nic_weight * (scaled_.sources_known ? 0 : 1);
     search.improve(state, even * (1 + kCloseEnough), effort);
-    PlaceState result(scaled_.model, state.experts());
+    PlaceState result = std::move(state).under(scaled_.model);
     return result.gpu_worst() <= from.gpu_worst() + kLoadRounding ? result : from;
   }
 
@@ -199,16 +222,19 @@ class PlacePlanner {
     }
     PlaceState best(unlimited_, std::move(fresh));
     PlaceState stepwise(unlimited_, current.experts());
+    Effort effort{std::max<int64_t>(options_.work, 1)};
     if (!obeys(stepwise)) {
-      remove_duplicates(stepwise);
+      Effort repairing{kEplbWork};
+      remove_duplicates(stepwise, repairing);
+      used_ += repairing.used;
     }
     if (!obeys(stepwise)) {
       note_ = "the placement in use repeats experts on GPUs or leaves its groups, and is not kept";
       return best.experts();
     }
-    Effort effort{std::max<int64_t>(options_.work, 1)};
     PlaceSearch search(moves, 3);
     search.improve(stepwise, target(), effort);
+    used_ += effort.used;
     return moves.cost(stepwise) <= moves.cost(best) + kLoadRounding ? stepwise.experts()
                                                                     : best.experts();
   }
@@ -243,11 +269,15 @@ class PlacePlanner {
 
   // Where groups stay on hosts, only the experts of the host can be told apart.
   int duplicates(const std::vector<int>& experts) const {
-    const PlaceState state(unlimited_, experts);
+    const PlaceModel& m = unlimited_;
+    std::vector<int> on(m.experts(), 0);
     int count = 0;
-    for (std::size_t g = 0; g < unlimited_.gpus(); ++g) {
-      for (int e = 0; e < static_cast<int>(unlimited_.experts()); ++e) {
-        count += std::max(0, state.on(g, e) - unlimited_.repeats[g] - 1);
+    for (std::size_t g = 0; g < m.gpus(); ++g) {
+      for (std::size_t p = m.start[g]; p < m.start[g + 1]; ++p) {
+        count += ++on[static_cast<std::size_t>(experts[p])] > m.repeats[g] + 1 ? 1 : 0;
+      }
+      for (std::size_t p = m.start[g]; p < m.start[g + 1]; ++p) {
+        on[static_cast<std::size_t>(experts[p])] = 0;
       }
     }
     return count;
@@ -277,6 +307,7 @@ class PlacePlanner {
     if (!problem_.current.empty()) {
       placement.moved = moved_experts(cluster_, problem_.current, placement.phy2log);
     }
+    placement.steps = used_;
     placement.note = scaled_.note;
     if (!note_.empty()) {
       placement.note += (placement.note.empty() ? "" : "; ") + note_;
@@ -293,9 +324,21 @@ class PlacePlanner {
   double eplb_gpu_ = 0;
   double bound_ = 1;
   std::string note_;
+  int64_t used_ = 0;  // steps of all searches
 };
 
 }  // namespace
+
+Status check_place_size(const PlaceCluster& cluster, std::size_t experts) {
+  if (cluster.gpus() * experts > kMostPlaceCells) {
+    return Error{
+        fmt::format("{} experts on {} GPUs are {} pairs, and tables are kept for {}: place "
+                    "fewer experts, or on fewer GPUs, at once",
+                    experts, cluster.gpus(), cluster.gpus() * experts, kMostPlaceCells),
+        ""};
+  }
+  return {};
+}
 
 Status check_current(const PlaceProblem& problem, std::size_t slots) {
   if (problem.current.empty()) {

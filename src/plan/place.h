@@ -63,6 +63,12 @@ struct PlaceProblem {
 
 // Steps of search that one layer gets by default; 1 step takes about 1 ns.
 inline constexpr int64_t kDefaultPlaceWork = 2'500'000;
+// Steps, at most, to come from the greedy start down to EPLB's GPU load, or to take duplicates out
+// of a map: beside `work`, so that answers of a small budget still obey. Some thousand slots need
+// far less.
+inline constexpr int64_t kEplbWork = 100'000'000;
+// Pairs of GPU and expert that tables are kept for: 512 experts on 65,536 GPUs.
+inline constexpr std::size_t kMostPlaceCells = std::size_t{1} << 25;
 
 struct PlaceOptions {
   double nic_weight = 1;  // w, >= 0
@@ -90,13 +96,22 @@ struct LayerPlacement {
   int moved = 0;        // experts that GPUs must load, relative to `current`
   double eplb_gpu = 0;  // EPLB's GPU load, 0 where it does not apply
   bool above_eplb = false;
-  std::string note;  // what was asked for and could not be done; empty if nothing
+  int64_t steps = 0;  // of search that were taken: see PlaceOptions::work and kEplbWork
+  std::string note;   // what was asked for and could not be done; empty if nothing
 };
 
-// Errors, with what to change: no experts, a negative load, P < E, `sources` or `current` of
-// another shape, an expert of `current` that does not exist or is missing.
+// Errors, with what to change: no experts, a negative load, P < E, more than kMostPlaceCells,
+// `sources` or `current` of another shape, an expert of `current` that does not exist or is
+// missing.
+//
+// Time: O(P log P + P g log D + D E) for the greedy start and the tables, g GPUs to a NIC (with
+// `sources` O(E D log D) more), then at most `work` steps, kEplbWork where EPLB's load is below the
+// greedy start, and what one step that was begun takes.
 Result<LayerPlacement> place_layer(const PlaceCluster& cluster, const PlaceProblem& problem,
                                    const PlaceOptions& options);
+
+// Errors: more pairs of GPUs and experts than kMostPlaceCells.
+Status check_place_size(const PlaceCluster& cluster, std::size_t experts);
 
 // Errors: a placement in use with another number of slots, with an expert that is none, or without
 // one that is. Without a placement in use nothing is checked.

@@ -6,9 +6,12 @@
 #include <tuple>
 
 #include "plan/never.h"
+#include "plan/place_lightest.h"
 
 namespace mixnet::plan {
 namespace {
+
+constexpr int64_t kRepairSteps = 6;  // per slot that could be swapped with one that repeats
 
 // One group of experts that share GPUs: all of them, or those of one host.
 class Greedy {
@@ -19,7 +22,13 @@ class Greedy {
         held_(model.gpus()),
         on_(model.gpus(), model.experts(), 0),
         load_(model.gpus(), 0),
-        nic_load_(model.nics(), 0) {}
+        nic_load_(model.nics(), 0),
+        behind_(model.nics()),
+        lightest_(model.gpus()) {
+    for (std::size_t g = 0; g < model.gpus() && !behind_.empty(); ++g) {
+      behind_[model.nic_of[g]].push_back(g);
+    }
+  }
 
   void place(const std::vector<std::size_t>& experts, const std::vector<std::size_t>& gpus) {
     std::vector<int> copies(m_.experts(), 0);
@@ -51,10 +60,20 @@ class Greedy {
     }
     std::stable_sort(pieces.begin(), pieces.end(),
                      [](const Piece& a, const Piece& b) { return a.load > b.load; });
-    for (const Piece& piece : pieces) {
-      put_best(gpus, piece.expert, piece.load, copies[piece.expert] + extra[piece.expert]);
+    // Pieces of one expert are equal, and so follow each other.
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const std::size_t e = pieces[i].expert;
+      if (i == 0 || pieces[i - 1].expert != e) {
+        invite(gpus, e, copies[e] + extra[e], i == 0);
+      }
+      put_best(gpus, e, pieces[i].load);
+    }
+    for (const std::size_t g : gpus) {
+      lightest_.leave(g);
     }
   }
+
+  int64_t comparisons() const { return lightest_.games(); }
 
   std::vector<int> experts() const {
     std::vector<int> result;
@@ -109,30 +128,56 @@ class Greedy {
     }
   }
 
-  void put_best(const std::vector<std::size_t>& gpus, std::size_t e, double load, int copies) {
-    std::size_t best = m_.gpus();
-    double best_cost = kNever;
-    std::size_t any = m_.gpus();
-    for (const std::size_t g : gpus) {
-      if (!has_room(g)) {
-        continue;
+  bool candidate(std::size_t g) const { return has_room(g) && may_take(g, expert_); }
+
+  // The GPU's place among those that could take the next piece.
+  void update(std::size_t g) {
+    if (!candidate(g)) {
+      if (lightest_.takes_part(g)) {
+        lightest_.leave(g);
       }
-      any = g;
-      if (!may_take(g, e)) {
-        continue;
-      }
-      const double cost = load_[g] - (local_ ? m_.from_host(m_.host_of[g], e) / copies : 0.0);
-      const bool lighter_nic = best < m_.gpus() && cost == best_cost && !nic_load_.empty() &&
-                               nic_load_[m_.nic_of[g]] < nic_load_[m_.nic_of[best]];
-      if (cost < best_cost || lighter_nic) {
-        best = g;
-        best_cost = cost;
+      return;
+    }
+    const double stays = local_ ? m_.from_host(expert_, m_.host_of[g]) / expert_copies_ : 0.0;
+    lightest_.set(g, load_[g] - stays, nic_load_.empty() ? 0.0 : nic_load_[m_.nic_of[g]]);
+  }
+
+  // From here on, pieces are those of expert `e`. Where sources do not matter, only GPUs that the
+  // expert before has changed need a look.
+  void invite(const std::vector<std::size_t>& gpus, std::size_t e, int copies, bool all) {
+    expert_ = e;
+    expert_copies_ = copies;
+    for (const std::size_t g : all || local_ ? gpus : taken_) {
+      update(g);
+    }
+    taken_.clear();
+  }
+
+  void put_best(const std::vector<std::size_t>& gpus, std::size_t e, double load) {
+    std::size_t g = lightest_.first();
+    if (g == LightestGpu::kNone) {
+      const auto roomy = std::find_if(gpus.rbegin(), gpus.rend(),
+                                      [this](std::size_t other) { return has_room(other); });
+      g = *roomy;  // slots and pieces are equally many
+      if (put_by_moving(gpus, g, e, load)) {
+        return;
       }
     }
-    if (best < m_.gpus()) {
-      put(best, e, load);
-    } else if (!put_by_moving(gpus, any, e, load)) {
-      put(any, e, load);
+    put(g, e, load);
+    settle(g);
+  }
+
+  // After a change of a GPU: those behind its NIC may have changed places as well.
+  void settle(std::size_t g) {
+    taken_.push_back(g);
+    update(g);
+    if (nic_load_.empty() || m_.nic_factor[m_.nic_of[g]] == 0) {
+      return;
+    }
+    for (const std::size_t other : behind_[m_.nic_of[g]]) {
+      if (other != g && lightest_.takes_part(other)) {
+        update(other);
+      }
     }
   }
 
@@ -152,6 +197,8 @@ class Greedy {
           --on_(h, f);
           put(full, f, 0);
           put(h, e, load);
+          settle(full);
+          settle(h);
           return true;
         }
       }
@@ -165,7 +212,35 @@ class Greedy {
   Matrix<int> on_;
   std::vector<double> load_;
   std::vector<double> nic_load_;
+  std::vector<std::vector<std::size_t>> behind_;  // GPUs of a NIC
+  LightestGpu lightest_;                          // that have room for expert_
+  std::size_t expert_ = 0;
+  int expert_copies_ = 1;
+  std::vector<std::size_t> taken_;  // GPUs that took a piece of expert_
 };
+
+// All experts on all GPUs, or host by host where experts have homes.
+void place_all(const PlaceModel& model, Greedy& greedy) {
+  std::vector<std::size_t> gpus(model.gpus());
+  std::iota(gpus.begin(), gpus.end(), std::size_t{0});
+  std::vector<std::size_t> experts(model.experts());
+  std::iota(experts.begin(), experts.end(), std::size_t{0});
+  if (model.home[0] < 0) {
+    greedy.place(experts, gpus);
+    return;
+  }
+  std::vector<std::vector<std::size_t>> own_gpus(model.hosts());
+  std::vector<std::vector<std::size_t>> own_experts(model.hosts());
+  for (const std::size_t g : gpus) {
+    own_gpus[model.host_of[g]].push_back(g);
+  }
+  for (const std::size_t e : experts) {
+    own_experts[static_cast<std::size_t>(model.home[e])].push_back(e);
+  }
+  for (std::size_t host = 0; host < model.hosts(); ++host) {
+    greedy.place(own_experts[host], own_gpus[host]);
+  }
+}
 
 // The best swap or, failing that, the best other expert for a slot that repeats one.
 void repair(PlaceState& state, std::size_t slot) {
@@ -199,39 +274,25 @@ void repair(PlaceState& state, std::size_t slot) {
 
 }  // namespace
 
-std::vector<int> greedy_placement(const PlaceModel& model, bool sources_known) {
+std::vector<int> greedy_placement(const PlaceModel& model, bool sources_known,
+                                  int64_t* comparisons) {
   Greedy greedy(model, sources_known);
-  std::vector<std::size_t> gpus(model.gpus());
-  std::iota(gpus.begin(), gpus.end(), std::size_t{0});
-  std::vector<std::size_t> experts(model.experts());
-  std::iota(experts.begin(), experts.end(), std::size_t{0});
-  if (model.home[0] < 0) {
-    greedy.place(experts, gpus);
-    return greedy.experts();
-  }
-  for (std::size_t host = 0; host < model.hosts(); ++host) {
-    std::vector<std::size_t> own_gpus;
-    std::vector<std::size_t> own_experts;
-    for (const std::size_t g : gpus) {
-      if (model.host_of[g] == host) {
-        own_gpus.push_back(g);
-      }
-    }
-    for (const std::size_t e : experts) {
-      if (static_cast<std::size_t>(model.home[e]) == host) {
-        own_experts.push_back(e);
-      }
-    }
-    greedy.place(own_experts, own_gpus);
+  place_all(model, greedy);
+  if (comparisons != nullptr) {
+    *comparisons = greedy.comparisons();
   }
   return greedy.experts();
 }
 
-void remove_duplicates(PlaceState& state) {
+void remove_duplicates(PlaceState& state, Effort& effort) {
   const PlaceModel& m = state.model();
+  const auto look = static_cast<int64_t>(m.slots() + m.experts()) * kRepairSteps;
   for (std::size_t slot = 0; slot < m.slots(); ++slot) {
     const std::size_t g = state.gpu_of(slot);
     if (state.on(g, state.expert_at(slot)) > m.repeats[g] + 1) {
+      if (!effort.spend(look)) {
+        break;
+      }
       repair(state, slot);
     }
   }

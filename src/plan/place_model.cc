@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <numeric>
+
+#include "plan/effort.h"
 
 namespace mixnet::plan {
 namespace {
 
 __extension__ using Wide = __int128;
+
+constexpr int64_t kGroupWork = 50'000'000;  // pairs of groups that are looked at
 
 // The host of every group: heaviest group first to the lightest host with room, then swaps that
 // lower the heavier of two hosts.
@@ -33,10 +38,14 @@ std::vector<int> hosts_of_groups(const std::vector<double>& weight, std::size_t 
     load[best] += weight[g];
     ++filled[best];
   }
+  Effort effort{kGroupWork};
   bool again = true;
-  while (again) {
+  while (again && effort.left > 0) {
     again = false;
     for (const std::size_t a : order) {
+      if (!effort.spend(static_cast<int64_t>(order.size()))) {
+        break;
+      }
       for (const std::size_t b : order) {
         const auto ha = static_cast<std::size_t>(host_of[a]);
         const auto hb = static_cast<std::size_t>(host_of[b]);
@@ -136,38 +145,44 @@ std::vector<int> repeats_of(const PlaceCluster& cluster, std::size_t experts) {
   return repeats;
 }
 
-TokenOrigins token_origins(const PlaceCluster& cluster, const PlaceProblem& problem) {
-  const std::size_t n = problem.loads.size();
-  TokenOrigins origins{Matrix<double>(cluster.hosts(), n), Matrix<double>(cluster.nics(), n)};
-  if (problem.sources.empty()) {
-    std::vector<double> host_part(cluster.hosts(), 0);
-    std::vector<double> nic_part(cluster.nics(), 0);
-    for (std::size_t g = 0; g < cluster.gpus(); ++g) {
-      host_part[static_cast<std::size_t>(cluster.gpu_host[g])] += 1;
-      nic_part[static_cast<std::size_t>(cluster.gpu_nic[g])] += 1;
-    }
-    const auto fill = [&](Matrix<double>& amounts, const std::vector<double>& gpus) {
-      for (std::size_t i = 0; i < gpus.size(); ++i) {
-        const double part = gpus[i] / static_cast<double>(cluster.gpus());
-        for (std::size_t e = 0; e < n; ++e) {
-          amounts(i, e) = static_cast<double>(problem.loads[e]) * part;
-        }
-      }
-    };
-    fill(origins.host, host_part);
-    fill(origins.nic, nic_part);
-    return origins;
-  }
+TokenOrigins::TokenOrigins(const PlaceCluster& cluster, const PlaceProblem& problem)
+    : load_(problem.loads.begin(), problem.loads.end()),
+      host_part_(cluster.hosts(), 0),
+      nic_part_(cluster.nics(), 0) {
   for (std::size_t g = 0; g < cluster.gpus(); ++g) {
-    for (std::size_t e = 0; e < n; ++e) {
-      origins.host(static_cast<std::size_t>(cluster.gpu_host[g]), e) += problem.sources(g, e);
-      origins.nic(static_cast<std::size_t>(cluster.gpu_nic[g]), e) += problem.sources(g, e);
+    host_part_[static_cast<std::size_t>(cluster.gpu_host[g])] += 1;
+    nic_part_[static_cast<std::size_t>(cluster.gpu_nic[g])] += 1;
+  }
+  for (std::vector<double>* const parts : {&host_part_, &nic_part_}) {
+    for (double& part : *parts) {
+      part /= static_cast<double>(cluster.gpus());
     }
   }
-  return origins;
+  if (problem.sources.empty()) {
+    return;
+  }
+  host_ = Matrix<double>(hosts(), load_.size());
+  nic_ = Matrix<double>(nics(), load_.size());
+  for (std::size_t g = 0; g < cluster.gpus(); ++g) {
+    for (std::size_t e = 0; e < load_.size(); ++e) {
+      host_(static_cast<std::size_t>(cluster.gpu_host[g]), e) += problem.sources(g, e);
+      nic_(static_cast<std::size_t>(cluster.gpu_nic[g]), e) += problem.sources(g, e);
+    }
+  }
 }
 
-std::vector<double> fair_nic_tokens(const PlaceCluster& cluster, const TokenOrigins& origins) {
+std::vector<double> host_tokens(const TokenOrigins& origins, const std::vector<int>& order) {
+  std::vector<double> sums(origins.hosts(), 0);
+  for (std::size_t h = 0; h < sums.size(); ++h) {
+    for (const int e : order) {
+      sums[h] += origins.from_host(h, static_cast<std::size_t>(e));
+    }
+  }
+  return sums;
+}
+
+std::vector<double> fair_nic_tokens(const PlaceCluster& cluster,
+                                    const std::vector<double>& host_tokens) {
   std::vector<double> fair(cluster.nics(), 0);
   if (cluster.hosts() < 2) {
     return fair;
@@ -176,11 +191,10 @@ std::vector<double> fair_nic_tokens(const PlaceCluster& cluster, const TokenOrig
   for (std::size_t g = 0; g < cluster.gpus(); ++g) {
     here[static_cast<std::size_t>(cluster.gpu_host[g])] += cluster.gpu_slots[g] > 0 ? 1 : 0;
   }
+  const auto working = static_cast<double>(working_gpus(cluster));
   double crossing = 0;
   for (std::size_t h = 0; h < cluster.hosts(); ++h) {
-    const auto row = origins.host.row(h);
-    const double away = 1 - here[h] / static_cast<double>(working_gpus(cluster));
-    crossing += std::accumulate(row.begin(), row.end(), 0.0) * away;
+    crossing += host_tokens[h] * (1 - here[h] / working);
   }
   const double rates = std::accumulate(cluster.nic_rate.begin(), cluster.nic_rate.end(), 0.0);
   for (std::size_t m = 0; m < fair.size(); ++m) {
@@ -191,16 +205,20 @@ std::vector<double> fair_nic_tokens(const PlaceCluster& cluster, const TokenOrig
 
 namespace {
 
-// Sums over experts in the new order are equal however experts were numbered.
-TokenOrigins renumbered(const TokenOrigins& origins, const std::vector<int>& original) {
-  TokenOrigins result = origins;
-  for (std::size_t e = 0; e < original.size(); ++e) {
-    const auto old = static_cast<std::size_t>(original[e]);
-    for (std::size_t h = 0; h < origins.host.rows(); ++h) {
-      result.host(h, e) = origins.host(h, old);
-    }
-    for (std::size_t m = 0; m < origins.nic.rows(); ++m) {
-      result.nic(m, e) = origins.nic(m, old);
+// [E, places] of `amount`(place, expert), experts in the new order, in units of `unit`: a search
+// asks for all places of one expert. In blocks, as one side of a large table would miss the cache
+// every time.
+template <typename Amount>
+Matrix<double> by_expert(std::size_t places, const ScaledProblem& scaled, const Amount& amount) {
+  constexpr std::size_t kBlock = 16;
+  Matrix<double> result(scaled.original.size(), places);
+  for (std::size_t first = 0; first < places; first += kBlock) {
+    const std::size_t end = std::min(places, first + kBlock);
+    for (std::size_t e = 0; e < scaled.original.size(); ++e) {
+      const auto old = static_cast<std::size_t>(scaled.original[e]);
+      for (std::size_t place = first; place < end; ++place) {
+        result(e, place) = amount(place, old) / scaled.unit;
+      }
     }
   }
   return result;
@@ -238,8 +256,8 @@ ScaledProblem scale_problem(const PlaceCluster& cluster, const PlaceProblem& pro
   set_homes(cluster, problem, scaled);
   set_counts(cluster, m);
   scaled.sources_known = !problem.sources.empty();
-  const TokenOrigins origins = renumbered(token_origins(cluster, problem), scaled.original);
-  m.nic_factor = fair_nic_tokens(cluster, origins);
+  const TokenOrigins origins(cluster, problem);
+  m.nic_factor = fair_nic_tokens(cluster, host_tokens(origins, scaled.original));
   for (double& factor : m.nic_factor) {
     factor = factor > 0 ? nic_weight * scaled.unit / factor : 0;
   }
@@ -247,13 +265,11 @@ ScaledProblem scale_problem(const PlaceCluster& cluster, const PlaceProblem& pro
     m.nic_factor.assign(cluster.nics(), 0);
     return scaled;
   }
-  m.from_host = origins.host;
-  m.from_nic = origins.nic;
-  for (Matrix<double>* amounts : {&m.from_host, &m.from_nic}) {
-    for (double& amount : amounts->cells()) {
-      amount /= scaled.unit;
-    }
-  }
+  m.origins = std::make_shared<const LoadOrigins>(
+      LoadOrigins{by_expert(origins.hosts(), scaled,
+                            [&](std::size_t h, std::size_t e) { return origins.from_host(h, e); }),
+                  by_expert(origins.nics(), scaled,
+                            [&](std::size_t k, std::size_t e) { return origins.from_nic(k, e); })});
   return scaled;
 }
 

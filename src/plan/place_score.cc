@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "plan/place.h"
 #include "plan/place_bound.h"
@@ -20,6 +21,22 @@ Matrix<int> held(const PlaceCluster& cluster, const std::vector<int>& phy2log) {
   return on;
 }
 
+// Experts of the slots [from, to), ascending, each with its number of slots.
+std::vector<std::pair<int, int>> counted(const std::vector<int>& phy2log, std::size_t from,
+                                         std::size_t to) {
+  std::vector<int> own(phy2log.begin() + static_cast<std::ptrdiff_t>(from),
+                       phy2log.begin() + static_cast<std::ptrdiff_t>(to));
+  std::sort(own.begin(), own.end());
+  std::vector<std::pair<int, int>> counts;
+  for (const int e : own) {
+    if (counts.empty() || counts.back().first != e) {
+      counts.push_back({e, 0});
+    }
+    ++counts.back().second;
+  }
+  return counts;
+}
+
 double worst_ratio(const std::vector<double>& amounts, const std::vector<double>& fair) {
   double worst = 0;
   for (std::size_t i = 0; i < amounts.size(); ++i) {
@@ -32,8 +49,8 @@ double worst_ratio(const std::vector<double>& amounts, const std::vector<double>
 
 PlacementScore score_placement(const PlaceCluster& cluster, const PlaceProblem& problem,
                                const std::vector<int>& phy2log) {
-  const Matrix<int> on = held(cluster, phy2log);
-  const TokenOrigins origins = token_origins(cluster, problem);
+  const std::vector<std::size_t> start = cluster.slot_starts();
+  const TokenOrigins origins(cluster, problem);
   const std::vector<int> repeats = repeats_of(cluster, problem.loads.size());
   PlacementScore score;
   score.gpu_load.assign(cluster.gpus(), 0);
@@ -47,16 +64,14 @@ PlacementScore score_placement(const PlaceCluster& cluster, const PlaceProblem& 
   double total = 0;
   for (std::size_t g = 0; g < cluster.gpus(); ++g) {
     const auto host = static_cast<std::size_t>(cluster.gpu_host[g]);
-    for (std::size_t e = 0; e < copies.size(); ++e) {
-      if (on(g, e) == 0) {
-        continue;
-      }
+    for (const auto& [expert, on] : counted(phy2log, start[g], start[g + 1])) {
+      const auto e = static_cast<std::size_t>(expert);
       const auto load = static_cast<double>(problem.loads[e]);
-      const double part = static_cast<double>(on(g, e)) / copies[e];
-      score.duplicates += std::max(0, on(g, e) - repeats[g] - 1);
+      const double part = static_cast<double>(on) / copies[e];
+      score.duplicates += std::max(0, on - repeats[g] - 1);
       score.gpu_load[g] += load * part;
       score.nic_received[static_cast<std::size_t>(cluster.gpu_nic[g])] +=
-          (load - origins.host(host, e)) * part;
+          (load - origins.from_host(host, e)) * part;
       on_host(host, e) += part;
     }
     total += score.gpu_load[g];
@@ -64,14 +79,16 @@ PlacementScore score_placement(const PlaceCluster& cluster, const PlaceProblem& 
   for (std::size_t m = 0; m < cluster.nics(); ++m) {
     for (std::size_t e = 0; e < copies.size(); ++e) {
       score.nic_sent[m] +=
-          origins.nic(m, e) * (1 - on_host(static_cast<std::size_t>(cluster.nic_host[m]), e));
+          origins.from_nic(m, e) * (1 - on_host(static_cast<std::size_t>(cluster.nic_host[m]), e));
     }
   }
   const double mean = total / static_cast<double>(working_gpus(cluster));
   if (mean > 0) {
     score.gpu = *std::max_element(score.gpu_load.begin(), score.gpu_load.end()) / mean;
   }
-  const std::vector<double> fair = fair_nic_tokens(cluster, origins);
+  std::vector<int> order(problem.loads.size());
+  std::iota(order.begin(), order.end(), 0);
+  const std::vector<double> fair = fair_nic_tokens(cluster, host_tokens(origins, order));
   score.nic_send = worst_ratio(score.nic_sent, fair);
   score.nic_receive = worst_ratio(score.nic_received, fair);
   return score;

@@ -1,6 +1,7 @@
 #include "plan/place_search.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "plan/never.h"
@@ -14,6 +15,29 @@ constexpr double kGain = 1e-9;  // less is rounding
 constexpr int64_t kPairSteps = 2;
 constexpr int64_t kNetworkPairSteps = 25;
 constexpr int64_t kReplaceSteps = 30;
+
+// What looks at everything once is part of the steps per candidate up to this; beyond, it is
+// charged apart.
+constexpr int64_t kCheapLook = 1 << 10;
+constexpr int64_t kCheapCopy = 1 << 16;
+
+int64_t beyond(int64_t steps, int64_t cheap) { return std::max<int64_t>(0, steps - cheap); }
+
+// Steps to find the worst resource and what makes it up.
+int64_t look_steps(const PlaceState& state) {
+  return beyond(
+      static_cast<int64_t>(state.resources() + state.model().gpus() + state.model().experts()),
+      kCheapLook);
+}
+
+// Steps to copy a state, or to count its moves.
+int64_t copy_steps(const PlaceState& state) {
+  return beyond(static_cast<int64_t>(state.model().gpus() * state.model().experts()), kCheapCopy);
+}
+
+int64_t at_least_resources(const PlaceState& state, int64_t steps) {
+  return std::max(steps, static_cast<int64_t>(state.resources()));
+}
 
 double sum_of_squares(const PlaceState& state) {
   double sum = 0;
@@ -60,9 +84,9 @@ double contribution(const PlaceState& state, const Focus& focus, int expert) {
   }
   if (focus.resource < m.gpus() + m.nics()) {
     const std::size_t host = m.host_of[focus.inside.front()];
-    return (m.load[e] - m.from_host(host, e)) / state.copies(expert);
+    return (m.load[e] - m.from_host(e, host)) / state.copies(expert);
   }
-  return -m.from_nic(focus.resource - m.gpus() - m.nics(), e) / state.copies(expert);
+  return -m.from_nic(e, focus.resource - m.gpus() - m.nics()) / state.copies(expert);
 }
 
 struct Swap {
@@ -106,6 +130,9 @@ bool improve_by_swap(PlaceState& state, const Focus& focus, Effort& effort) {
   const double limit = best.peak;
   for (const std::size_t a : focus.inside) {
     for (const std::size_t b : focus.outside) {
+      if (effort.left <= 0) {
+        break;
+      }
       const auto pairs =
           static_cast<int64_t>((m.start[a + 1] - m.start[a]) * (m.start[b + 1] - m.start[b]));
       if (!effort.spend(pairs * (m.networked() ? kNetworkPairSteps / 4 : kPairSteps))) {
@@ -131,7 +158,7 @@ bool improve_by_exchange(PlaceState& state, const Focus& focus, Effort& effort) 
   for (const std::size_t a : focus.inside) {
     for (const std::size_t b : focus.outside) {
       const auto steps = static_cast<int64_t>(m.start[a + 1] - m.start[a]) * kNetworkPairSteps * 4;
-      if (!effort.spend(steps)) {
+      if (!effort.spend(at_least_resources(state, steps))) {
         return false;
       }
       if (!state.can_exchange(a, b)) {
@@ -177,7 +204,8 @@ bool improve_by_count(PlaceState& state, const Focus& focus, Effort& effort) {
   best.peak = focus.value - kGain;
   const double limit = best.peak;
   const bool sends = focus.resource >= m.gpus() + m.nics();
-  const int64_t steps = m.networked() ? kReplaceSteps * 4 : kReplaceSteps;
+  const int64_t steps =
+      at_least_resources(state, m.networked() ? kReplaceSteps * 4 : kReplaceSteps);
   for (const std::size_t a : focus.inside) {
     for (std::size_t p = m.start[a]; p < m.start[a + 1]; ++p) {
       const int x = state.expert_at(p);
@@ -226,9 +254,14 @@ PlaceSearch::PlaceSearch(MoveCost moves, uint64_t seed)
 
 void PlaceSearch::descend(PlaceState& state, double target, Effort& effort) const {
   const bool counted = moves_.each > 0 && !moves_.on.empty();
-  PlaceState best = state;
-  double best_cost = moves_.cost(state);
+  std::optional<PlaceState> best;
+  double best_cost = 0;
+  if (counted) {
+    best = state;
+    best_cost = moves_.cost(state);
+  }
   while (effort.left > 0) {
+    effort.spend(look_steps(state) + (counted ? copy_steps(state) : 0));
     const Focus focus = focus_on_worst(state);
     if (focus.value <= target) {
       break;
@@ -243,7 +276,7 @@ void PlaceSearch::descend(PlaceState& state, double target, Effort& effort) cons
     }
   }
   if (counted) {
-    state = std::move(best);
+    state = *std::move(best);
   }
 }
 
@@ -277,8 +310,8 @@ void PlaceSearch::improve(PlaceState& state, double target, Effort& effort) {
   double best_cost = moves_.cost(state);
   const bool counted = moves_.each > 0 && !moves_.on.empty();
   while (effort.left > 0 && best_cost > target) {
+    effort.spend(static_cast<int64_t>(state.model().slots()) * 8 + copy_steps(state));
     PlaceState trial = state;
-    effort.spend(static_cast<int64_t>(state.model().slots()) * 8);
     if (!perturb(trial)) {
       return;  // nothing can change
     }
@@ -292,48 +325,71 @@ void PlaceSearch::improve(PlaceState& state, double target, Effort& effort) {
   }
 }
 
+namespace {
+
+using GpusOfHost = std::vector<std::size_t>;
+
+bool hosts_can_exchange(const PlaceState& state, const GpusOfHost& a, const GpusOfHost& b) {
+  bool can = a.size() == b.size();
+  for (std::size_t i = 0; i < a.size() && can; ++i) {
+    can = state.can_exchange(a[i], b[i]);
+  }
+  return can;
+}
+
+void exchange_all(PlaceState& state, const GpusOfHost& a, const GpusOfHost& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    state.exchange(a[i], b[i]);
+  }
+}
+
+// Whether the exchange of two hosts lowered the worst NIC, or left it and evened the NICs; if not,
+// nothing has changed.
+bool improve_by_hosts(PlaceState& state, const GpusOfHost& a, const GpusOfHost& b) {
+  if (!hosts_can_exchange(state, a, b)) {
+    return false;
+  }
+  const double worst = state.nic_worst();
+  const double squares = sum_of_squares(state);
+  exchange_all(state, a, b);
+  const double now = state.nic_worst();
+  if (now < worst - kGain || (now < worst + kGain && sum_of_squares(state) < squares - kGain)) {
+    return true;
+  }
+  exchange_all(state, a, b);
+  return false;
+}
+
+}  // namespace
+
 void exchange_hosts(PlaceState& state, Effort& effort) {
   const PlaceModel& m = state.model();
-  std::vector<std::vector<std::size_t>> gpus(m.hosts());
+  std::vector<GpusOfHost> gpus(m.hosts());
   for (std::size_t g = 0; g < m.gpus(); ++g) {
     gpus[m.host_of[g]].push_back(g);
   }
+  const int64_t steps = at_least_resources(
+      state, static_cast<int64_t>(m.slots() / m.hosts()) * kNetworkPairSteps * 8);
   bool again = true;
-  while (again) {
+  while (again && effort.left > 0) {
     again = false;
     for (std::size_t a = 0; a < m.hosts(); ++a) {
-      for (std::size_t b = a + 1; b < m.hosts(); ++b) {
-        bool same = gpus[a].size() == gpus[b].size();
-        for (std::size_t i = 0; i < gpus[a].size() && same; ++i) {
-          same = state.can_exchange(gpus[a][i], gpus[b][i]);
-        }
-        const auto steps = static_cast<int64_t>(m.slots() / m.hosts()) * kNetworkPairSteps * 8;
-        if (!same || !effort.spend(steps)) {
-          continue;
-        }
-        const double worst = state.nic_worst();
-        const double squares = sum_of_squares(state);
-        const auto exchange = [&] {
-          for (std::size_t i = 0; i < gpus[a].size(); ++i) {
-            state.exchange(gpus[a][i], gpus[b][i]);
-          }
-        };
-        exchange();
-        const double now = state.nic_worst();
-        if (now < worst - kGain ||
-            (now < worst + kGain && sum_of_squares(state) < squares - kGain)) {
-          again = true;
-        } else {
-          exchange();
-        }
+      for (std::size_t b = a + 1; b < m.hosts() && effort.spend(steps); ++b) {
+        again = improve_by_hosts(state, gpus[a], gpus[b]) || again;
+      }
+      if (effort.left <= 0) {
+        break;
       }
     }
   }
   state.rebuild();
 }
 
-void spread_hot_gpus(PlaceState& state) {
+void spread_hot_gpus(PlaceState& state, Effort& effort) {
   const PlaceModel& m = state.model();
+  if (m.nics() == m.gpus()) {
+    return;
+  }
   std::vector<double> hottest(m.gpus(), 0);
   std::vector<double> behind(m.nics(), 0);
   for (std::size_t p = 0; p < m.slots(); ++p) {
@@ -344,21 +400,28 @@ void spread_hot_gpus(PlaceState& state) {
     behind[m.nic_of[g]] += hottest[g];
   }
   const double limit = state.nic_worst() + kGain;
+  // Inside a host only what its two NICs receive changes.
+  const auto receives = [&](std::size_t nic) {
+    return m.networked() ? state.value(m.gpus() + nic) : 0.0;
+  };
   bool again = true;
-  while (again) {
+  while (again && effort.left > 0) {
     again = false;
     for (std::size_t a = 0; a < m.gpus(); ++a) {
-      for (std::size_t b = a + 1; b < m.gpus(); ++b) {
+      for (std::size_t b = a + 1; b < m.gpus() && m.host_of[a] == m.host_of[b]; ++b) {
+        if (!effort.spend(kPairSteps)) {
+          break;
+        }
         const std::size_t na = m.nic_of[a];
         const std::size_t nb = m.nic_of[b];
         const double shift = hottest[a] - hottest[b];
         // The sum of squares over the two NICs falls by 2 * shift * (a's rest - b's rest).
-        if (m.host_of[a] != m.host_of[b] || na == nb ||
-            shift * (behind[na] - behind[nb] - shift) <= kGain || !state.can_exchange(a, b)) {
+        if (na == nb || shift * (behind[na] - behind[nb] - shift) <= kGain ||
+            !state.can_exchange(a, b)) {
           continue;
         }
         state.exchange(a, b);
-        if (state.nic_worst() > limit) {
+        if (std::max(receives(na), receives(nb)) > limit) {
           state.exchange(a, b);
           continue;
         }

@@ -5,6 +5,7 @@
 
 #include "core/matrix.h"
 #include "core/random.h"
+#include "plan/effort.h"
 #include "plan/place_state.h"
 
 // Local search for placements (plan/place.h), from a start that obeys the rules on repetition.
@@ -14,15 +15,6 @@
 // expert to another. So the sorted loads fall lexicographically, and a descent ends. Then the best
 // state is perturbed and the descent repeated; what is no worse replaces it.
 namespace mixnet::plan {
-
-// Nanoseconds of a common machine, as a count of steps.
-struct Effort {
-  int64_t left = 0;
-  bool spend(int64_t steps) {
-    left -= steps;
-    return left > 0;
-  }
-};
 
 // The placement in use, and what every expert that a GPU must load costs.
 struct MoveCost {
@@ -56,6 +48,6 @@ void exchange_hosts(PlaceState& state, Effort& effort);
 
 // Exchanges whole GPUs inside hosts so that the heaviest slots are spread over the NICs, without
 // lifting the worst NIC: hot experts drift most. No-op where every GPU has its own NIC.
-void spread_hot_gpus(PlaceState& state);
+void spread_hot_gpus(PlaceState& state, Effort& effort);
 
 }  // namespace mixnet::plan

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "core/random.h"
 #include "plan/place_greedy.h"
+#include "plan/place_lightest.h"
 #include "plan/place_model.h"
 #include "plan/place_test_support.h"
 
@@ -79,6 +82,52 @@ TEST_P(ManyMoves, KeepTheBooksRight) {
 
 INSTANTIATE_TEST_SUITE_P(Sources, ManyMoves, ::testing::Bool());
 
+// Comparisons of the greedy start for a cluster of this many GPUs, four slots each.
+int64_t greedy_comparisons(int gpus, bool sources) {
+  const PlaceCluster cluster = test_support::with_hosts(gpus, gpus / 8, 4 * gpus, 1);
+  PlaceProblem problem = test_support::problem_of(test_support::log_normal_loads(3, 64, 1));
+  if (sources) {
+    problem.sources = skewed_sources(problem.loads, static_cast<std::size_t>(gpus), 4);
+  }
+  const ScaledProblem scaled = scale_problem(cluster, problem, 1);
+  int64_t comparisons = 0;
+  greedy_placement(scaled.model, sources, &comparisons);
+  return comparisons;
+}
+
+TEST(PlaceSearch, TheGreedyStartIsNearLinear) {
+  for (const bool sources : {false, true}) {
+    const int64_t small = greedy_comparisons(256, sources);
+    const int64_t large = greedy_comparisons(1024, sources);
+    // Four times the slots, and two more rounds of a tournament that had eight.
+    EXPECT_LE(large, small * 4 * 14 / 10) << sources;
+  }
+}
+
+// The tournament against a search of all GPUs.
+TEST(PlaceSearch, TheLightestGpuComesFirst) {
+  RandomStream random(7, "lightest");
+  LightestGpu lightest(13);
+  std::vector<std::optional<std::pair<double, double>>> plain(13);
+  for (int step = 0; step < 2000; ++step) {
+    const std::size_t g = random.below(13);
+    if (random.below(4) == 0) {
+      lightest.leave(g);
+      plain[g].reset();
+    } else {
+      plain[g] = {static_cast<double>(random.below(4)), static_cast<double>(random.below(3))};
+      lightest.set(g, plain[g]->first, plain[g]->second);
+    }
+    std::size_t first = LightestGpu::kNone;
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      if (plain[i] && (first == LightestGpu::kNone || *plain[i] < *plain[first])) {
+        first = i;
+      }
+    }
+    ASSERT_EQ(lightest.first(), first) << step;
+  }
+}
+
 TEST(PlaceSearch, ADescentNeverLiftsTheWorst) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const PlaceCluster cluster = test_support::with_hosts(8, 2, 40, 2);
@@ -118,7 +167,8 @@ TEST(PlaceSearch, HotGpusEndBehindDifferentNics) {
       test_support::problem_of({50, 50, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 30, 10, 10});
   const ScaledProblem scaled = scale_problem(cluster, problem, 1);
   PlaceState state(scaled.model, {0, 14, 1, 15, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13});
-  spread_hot_gpus(state);
+  Effort effort{1'000'000};
+  spread_hot_gpus(state, effort);
   std::size_t nics[2] = {99, 99};
   for (std::size_t p = 0; p < 16; ++p) {
     if (state.expert_at(p) < 2) {
@@ -134,7 +184,8 @@ TEST(PlaceSearch, DuplicatesOfOtherMapsAreRemoved) {
   const ScaledProblem scaled = scale_problem(cluster, problem, 1);
   // EPLB's answer: the hot expert has 5 slots on 4 GPUs, two of them on GPU 0.
   PlaceState state(scaled.model, {0, 0, 7, 0, 1, 4, 0, 2, 5, 0, 3, 6});
-  remove_duplicates(state);
+  Effort effort{1'000'000};
+  remove_duplicates(state, effort);
   EXPECT_EQ(state.copies(0), 4);
   EXPECT_EQ(score_placement(cluster, problem, original_experts(scaled, state.experts())).duplicates,
             0);

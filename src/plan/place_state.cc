@@ -32,15 +32,30 @@ PlaceState::PlaceState(const PlaceModel& model, std::vector<int> expert_of)
   for (std::size_t e = 0; e < model.experts(); ++e) {
     piece_[e] = model.load[e] / copies_[e];
   }
-  if (model.networked()) {
-    send_base_.assign(model.nics(), 0);
-    for (std::size_t m = 0; m < model.nics(); ++m) {
-      for (const double amount : model.from_nic.row(m)) {
-        send_base_[m] += amount * model.nic_factor[m];
-      }
+  set_send_base();
+  rebuild();
+}
+
+PlaceState PlaceState::under(const PlaceModel& model) && {
+  PlaceState state = std::move(*this);
+  state.model_ = &model;
+  state.set_send_base();
+  state.rebuild();
+  return state;
+}
+
+void PlaceState::set_send_base() {
+  send_base_.clear();
+  if (!model_->networked()) {
+    return;
+  }
+  send_base_.assign(model_->nics(), 0);
+  for (std::size_t e = 0; e < model_->experts(); ++e) {
+    const auto row = model_->origins->nic.row(e);
+    for (std::size_t m = 0; m < row.size(); ++m) {
+      send_base_[m] += row[m] * model_->nic_factor[m];
     }
   }
-  rebuild();
 }
 
 void PlaceState::rebuild() {
@@ -64,10 +79,10 @@ void PlaceState::charge(std::size_t gpu, std::size_t expert, double sign) {
   const std::size_t host = m.host_of[gpu];
   const std::size_t nic = m.nic_of[gpu];
   const double part = sign / copies_[expert];
-  value_[m.gpus() + nic] += (m.load[expert] - m.from_host(host, expert)) * part * m.nic_factor[nic];
+  value_[m.gpus() + nic] += (m.load[expert] - m.from_host(expert, host)) * part * m.nic_factor[nic];
   double* const send = value_.data() + m.gpus() + m.nics();
   for (std::size_t k = m.first_nic[host]; k < m.first_nic[host + 1]; ++k) {
-    send[k] -= m.from_nic(k, expert) * part * m.nic_factor[k];
+    send[k] -= m.from_nic(expert, k) * part * m.nic_factor[k];
   }
 }
 
@@ -146,8 +161,8 @@ double PlaceState::swap_peak(std::size_t slot_a, std::size_t slot_b) const {
     return peak;
   }
   for (int side = 0; side < 2; ++side) {
-    const double in = (m.load[ey] - m.from_host(hosts[side], ey)) * py -
-                      (m.load[ex] - m.from_host(hosts[side], ex)) * px;
+    const double in = (m.load[ey] - m.from_host(ey, hosts[side])) * py -
+                      (m.load[ex] - m.from_host(ex, hosts[side])) * px;
     const double change = side == 0 ? in : -in;
     peak = std::max(peak, value_[m.gpus() + nics[side]] + change * m.nic_factor[nics[side]]);
     if (hosts[0] == hosts[1]) {
@@ -155,7 +170,7 @@ double PlaceState::swap_peak(std::size_t slot_a, std::size_t slot_b) const {
     }
     const double* const send = value_.data() + m.gpus() + m.nics();
     for (std::size_t k = m.first_nic[hosts[side]]; k < m.first_nic[hosts[side] + 1]; ++k) {
-      const double kept = m.from_nic(k, ey) * py - m.from_nic(k, ex) * px;
+      const double kept = m.from_nic(ey, k) * py - m.from_nic(ex, k) * px;
       peak = std::max(peak, send[k] - (side == 0 ? kept : -kept) * m.nic_factor[k]);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/matrix.h"
@@ -9,6 +10,12 @@
 // A placement under change, and what its changes do to the load of every resource; the arithmetic
 // of plan/place.h. Experts are numbered by descending load.
 namespace mixnet::plan {
+
+// Load of every expert by where its tokens start.
+struct LoadOrigins {
+  Matrix<double> host;  // [E, N]
+  Matrix<double> nic;   // [E, M]
+};
 
 // What a search does not change. Loads are scaled to a mean GPU load of 1.
 struct PlaceModel {
@@ -20,10 +27,9 @@ struct PlaceModel {
   std::vector<int> repeats;            // [D]: how often a GPU must hold every expert, floor(S / E)
   std::vector<int> most_copies;        // [E]: slots that an expert can use
   std::vector<int> home;               // [E]: the host it must stay on, or -1
-  Matrix<double> from_host;            // [N, E]: load of an expert that starts on a host
-  Matrix<double> from_nic;             // [M, E]: ... behind a NIC
-  std::vector<double> nic_factor;      // [M]: amount to objective; all 0 with one host
-  double gpu_factor = 1;               // the same for GPU loads
+  std::shared_ptr<const LoadOrigins> origins;  // null with one host; copies of a model share it
+  std::vector<double> nic_factor;              // [M]: amount to objective; all 0 with one host
+  double gpu_factor = 1;                       // the same for GPU loads
   // A GPU load above this counts for more than any other load, so that it is lowered first.
   double gpu_cap = 0;
 
@@ -32,6 +38,10 @@ struct PlaceModel {
   std::size_t nics() const { return nic_factor.size(); }
   std::size_t hosts() const { return first_nic.size() - 1; }
   std::size_t slots() const { return start.back(); }
+  double from_host(std::size_t expert, std::size_t host) const {
+    return origins->host(expert, host);
+  }
+  double from_nic(std::size_t expert, std::size_t nic) const { return origins->nic(expert, nic); }
   bool networked() const { return !nic_factor.empty() && nic_factor[0] > 0; }
 };
 
@@ -39,6 +49,9 @@ class PlaceState {
  public:
   // `expert_of` is a valid map of slots to experts. The model outlives the state.
   PlaceState(const PlaceModel& model, std::vector<int> expert_of);
+
+  // The same placement, its resources weighed as another model of the same problem does.
+  PlaceState under(const PlaceModel& model) &&;
 
   const PlaceModel& model() const { return *model_; }
   const std::vector<int>& experts() const { return expert_of_; }
@@ -82,6 +95,7 @@ class PlaceState {
 
  private:
   double gpu_value(double load) const;
+  void set_send_base();
   // Adds `sign` slots of an expert, at its current piece, to a GPU's resources.
   void charge(std::size_t gpu, std::size_t expert, double sign);
   void charge_everywhere(std::size_t expert, double sign);

@@ -116,6 +116,40 @@ TEST(Place, RealLoadsAreWithinTheTargets) {
   }
 }
 
+// Counted, not timed: no phase goes on when its steps are spent. One step that has begun ends; the
+// longest looks at all GPUs, or at all slots once.
+TEST(Place, LargeClustersKeepTheBudget) {
+  const PlaceCluster cluster = with_hosts(1024, 128, 8192, 2);
+  for (const bool known : {false, true}) {
+    PlaceProblem problem = problem_of(log_normal_loads(5, 256, 1));
+    if (known) {
+      problem.sources = Matrix<double>(1024, 256);
+      for (std::size_t g = 0; g < 1024; ++g) {
+        for (std::size_t e = 0; e < 256; ++e) {
+          problem.sources(g, e) = static_cast<double>(problem.loads[e]) * (g % 5 + 1) / 3070;
+        }
+      }
+    }
+    for (const int64_t work : {int64_t{0}, int64_t{100'000}, int64_t{3'000'000}}) {
+      PlaceOptions options;
+      options.work = work;
+      const LayerPlacement placement = place(cluster, problem, options);
+      expect_valid(cluster, problem, placement);
+      EXPECT_LE(placement.steps, work + kEplbWork + 2'000'000) << work;
+      if (placement.eplb_gpu > 0 && !known && work == 0) {
+        EXPECT_LE(placement.score.gpu, 1.05);
+      }
+    }
+  }
+}
+
+TEST(Place, TooManyPairsOfGpuAndExpertAreRefused) {
+  const PlaceCluster cluster = flat(1 << 12, 1 << 14);
+  EXPECT_THAT(
+      place_layer(cluster, problem_of(std::vector<int64_t>(1 << 14, 1)), {}).error().message,
+      HasSubstr("place fewer experts"));
+}
+
 TEST(Place, AnySizesGiveValidAnswers) {
   RandomStream random(11, "sizes");
   PlaceOptions options;

@@ -29,20 +29,49 @@ struct SeenExperts {
   double relay = 0;      // on the GPUs that relay for it in other hosts
 };
 
-SeenExperts seen_by(const ExpertSpread& s, int source) {
-  SeenExperts seen;
-  seen.own = s.experts_of(source);
-  for (int rank = 0; rank < s.ranks; ++rank) {
-    const double held = s.experts_of(rank);
-    const bool here = s.host_of(rank) == s.host_of(source);
-    const bool same_nic = s.rail_of(rank) == s.rail_of(source);
-    seen.host += here ? held : 0;
-    seen.rail += same_nic ? held : 0;
-    seen.host_rail += here && same_nic ? held : 0;
-    seen.relay += !here && s.relay_of(source, s.host_of(rank)) == rank ? held : 0;
+// What is seen from any source is a difference of sums over hosts and rails, made once.
+class ExpertSums {
+ public:
+  explicit ExpertSums(const ExpertSpread& s)
+      : s_(s),
+        host_(static_cast<std::size_t>(s.hosts()), 0),
+        rail_(static_cast<std::size_t>(s.rails()), 0),
+        host_rail_(host_.size() * rail_.size(), 0),
+        relay_(static_cast<std::size_t>(s.gpus_per_host), 0) {
+    for (int rank = 0; rank < s.ranks; ++rank) {
+      const double held = s.experts_of(rank);
+      host_[host(rank)] += held;
+      rail_[rail(rank)] += held;
+      host_rail_[host(rank) * rail_.size() + rail(rank)] += held;
+    }
+    for (int index = 0; index < std::min(s.gpus_per_host, s.ranks); ++index) {
+      for (int host = 0; host < s.hosts(); ++host) {
+        relay_[static_cast<std::size_t>(index)] += s.experts_of(s.relay_of(index, host));
+      }
+    }
   }
-  return seen;
-}
+
+  SeenExperts seen_by(int source) const {
+    SeenExperts seen;
+    seen.own = s_.experts_of(source);
+    seen.host = host_[host(source)];
+    seen.rail = rail_[rail(source)];
+    seen.host_rail = host_rail_[host(source) * rail_.size() + rail(source)];
+    // In its own host the GPU of the source's index is the source.
+    seen.relay = relay_[static_cast<std::size_t>(s_.index_of(source))] - seen.own;
+    return seen;
+  }
+
+ private:
+  std::size_t host(int rank) const { return static_cast<std::size_t>(s_.host_of(rank)); }
+  std::size_t rail(int rank) const { return static_cast<std::size_t>(s_.rail_of(rank)); }
+
+  const ExpertSpread& s_;
+  std::vector<double> host_;       // [h]: experts in a host
+  std::vector<double> rail_;       // [rails]: on GPUs of a rail
+  std::vector<double> host_rail_;  // [h * rails]
+  std::vector<double> relay_;      // [g]: on what relays for a GPU index, over all hosts
+};
 
 // Network copies of mode 2: over remote hosts and groups, the chance that the host is needed.
 double relayed_copies(const ExpertSpread& s, int groups) {
@@ -146,8 +175,9 @@ CopiesPerToken copies_per_token(const ExpertSpread& s, Transport transport, int 
   if (s.experts == 0) {
     return mean;
   }
+  const ExpertSums sums(s);
   for (int source = 0; source < s.ranks; ++source) {
-    const SeenExperts seen = seen_by(s, source);
+    const SeenExperts seen = sums.seen_by(source);
     // A token has k / E copies for every expert, wherever it is.
     const double per_expert = static_cast<double>(s.top_k) / s.experts / s.ranks;
     const double all = s.experts;

@@ -78,7 +78,7 @@ struct CopiesPerToken {
   double cross_rail_share() const { return network > 0 ? cross_rail / network : 0; }
 };
 
-// For experts in `groups` >= 1 groups dispatched apart, summed over the groups. O(R^2 + h *
+// For experts in `groups` >= 1 groups dispatched apart, summed over the groups. O(R * groups + h *
 // groups * k).
 CopiesPerToken copies_per_token(const ExpertSpread& spread, Transport transport, int groups = 1);
 

@@ -137,6 +137,16 @@ TEST(TransportCopies, PerRankAndPerHostOfEveryEpSize) {
   }
 }
 
+// Sums over hosts and rails, so that a million ranks are a matter of a moment; pairs of ranks would
+// take hours.
+TEST(TransportCopies, AMillionRanks) {
+  const ExpertSpread s{1 << 20, 8, 1 << 20, 8, 4};
+  const double hosts = 1 << 17;
+  EXPECT_NEAR(copies_per_token(s, Transport::kNvlink).network, 8 * (hosts - 1) / hosts, 1e-9);
+  EXPECT_NEAR(copies_per_token(s, Transport::kDirect).cross_rail_share(), 0.75, 1e-5);
+  EXPECT_LE(copies_per_token(s, Transport::kRelay).network, 8);
+}
+
 TEST(TransportCopies, OneHostSendsNothingOverTheNetworkButInModeZero) {
   const ExpertSpread s = deepseek(8, 4);
   EXPECT_DOUBLE_EQ(copies_per_token(s, Transport::kNvlink).network, 0);

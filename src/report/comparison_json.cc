@@ -83,7 +83,8 @@ ordered_json fabric_json(const FabricResult& fabric, SimTime bound) {
                        {"imbalance", fabric.placement.imbalance},
                        {"plans", fabric.placement.plans},
                        {"moved_experts", fabric.placement.moved},
-                       {"moved_bytes", fabric.placement.moved_bytes.count()}};
+                       {"moved_bytes", fabric.placement.moved_bytes.count()},
+                       {"moving_s", exact_seconds(fabric.placement.moving)}};
   if (!fabric.cadence_explanation.empty()) {
     json["cadence_explanation"] = fabric.cadence_explanation;
   }

@@ -36,7 +36,7 @@ TEST(ComparisonJson, GoldenOfOneFabric) {
       R"("all_to_all_s":[0.04,0.06],"exposed_switching_s":[0.0,0.01],"switches":[0,1],)"
       R"("changed_circuits":[0,12]},"cadence_explanation":null,)"
       R"("placement":{"policy":"fixed","imbalance":1.0,"plans":0,"moved_experts":0,)"
-      R"("moved_bytes":0},)"
+      R"("moved_bytes":0,"moving_s":0.0},)"
       R"("bound_s":0.2,"bound_ratio":1.25,"cost_usd":1250.5,)"
       R"("perf_per_dollar":null,"critical_path_s":{"attention":0.0,"gate":0.0,"expert":0.0,)"
       R"("add-norm":0.0,"dense":0.25,"tensor-parallel":0.0,"all-to-all":0.0,"switching":0.0,)"

@@ -87,12 +87,14 @@ Table placement_table(const Comparison& comparison) {
                {"mean all-to-all"},
                {"plans"},
                {"moved experts"},
-               {"moved bytes"}});
+               {"moved bytes"},
+               {"time to move"}});
   for (const FabricResult& fabric : comparison.fabrics) {
     const PlacementResult& p = fabric.placement;
     table.add_row({fabric.name, p.policy, ratio_text(p.imbalance),
                    duration_text(fabric.mean_all_to_all), std::to_string(p.plans),
-                   std::to_string(p.moved), bytes_text(p.moved_bytes)});
+                   std::to_string(p.moved), bytes_text(p.moved_bytes),
+                   p.moved > 0 ? duration_text(p.moving) : "-"});
   }
   return table;
 }

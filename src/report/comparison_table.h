@@ -10,9 +10,9 @@ namespace mixnet::report {
 // What moved bytes are, and what they leave out.
 inline constexpr const char* kPlacementCaption =
     "imbalance: tokens of the busiest expert rank over the mean. Moved bytes are weights, "
-    "gradients "
-    "and optimizer state of experts that change their rank; the time to move them is not part of "
-    "the iteration.";
+    "gradients and optimizer state of experts that change their rank. Time to move is the least "
+    "that all these moves take together, at the full rate of the busiest NICs or NVLinks; it is "
+    "not part of the iteration.";
 
 // Placement of experts per fabric, and whether any fabric plans one.
 Table placement_table(const Comparison& comparison);

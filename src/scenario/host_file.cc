@@ -17,6 +17,7 @@ constexpr KeySpec kHostKeys[] = {
     {"nics", "4", true},
     {"nic_rate", "\"400Gbps\""},
     {"nic_rates", "[\"400Gbps\", \"200Gbps\"]"},
+    {"nvlink_rate", "\"450GB/s\""},
 };
 
 std::vector<BitRate> read_rates(TableReader& host, int nics) {
@@ -92,10 +93,14 @@ Result<HostShape> parse_host_shape(std::string_view text, const std::string& nam
                                      nics, gpus, gpus, gpus));
   }
   const std::vector<BitRate> rates = read_rates(host, nics);
+  BitRate nvlink;
+  host.read_rate("nvlink_rate", nvlink);
   if (!problems.none()) {
     return problems.first();
   }
-  return shape_of(gpus, nics, rates);
+  HostShape shape = shape_of(gpus, nics, rates);
+  shape.nvlink_rate = nvlink;
+  return shape;
 }
 
 Result<HostShape> read_host_shape(const std::string& path) {

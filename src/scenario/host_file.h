@@ -14,6 +14,7 @@ namespace mixnet::scenario {
 //   gpus = 8
 //   nics = 4                  # consecutive GPUs share a NIC, as evenly as they divide
 //   nic_rate = "400Gbps"      # of every NIC, or one each: nic_rates = ["400Gbps", "200Gbps", ...]
+//   nvlink_rate = "450GB/s"   # of every GPU in one direction; may be left out
 //
 // With more NICs than GPUs every GPU has equally many of its own, which count as one of their sum.
 // Errors name file and line: unknown or missing keys, values out of range, rates for another number

@@ -35,6 +35,7 @@ TEST(HostFile, ExamplesAreRead) {
         read_host_shape(std::string(MIXNET_SOURCE_DIR "/examples/") + name + ".toml");
     ASSERT_TRUE(shape.ok()) << shape.error().text();
     EXPECT_EQ(shape->nic_of_gpu.size(), 8U);
+    EXPECT_GT(shape->nvlink_rate, shape->nic_rate[0]);
   }
 }
 
@@ -49,6 +50,8 @@ TEST(HostFile, ErrorsNameTheLineAndTheFix) {
   EXPECT_THAT(error("[host]\ngpus = 3\nnics = 2\nnic_rates = [\"1Gbps\"]\n"),
               HasSubstr("1 rates for 2 NICs"));
   EXPECT_THAT(error("[host]\ngpus = 3\nnics = 1\nnic_rates = [\"fast\"]\n"), HasSubstr("h.toml:4"));
+  EXPECT_THAT(error("[host]\ngpus = 1\nnics = 1\nnic_rate = \"1Gbps\"\nnvlink_rate = \"fast\"\n"),
+              HasSubstr("h.toml:5"));
   EXPECT_THAT(error("x = 1\n"), HasSubstr("h.toml:1"));
 }
 

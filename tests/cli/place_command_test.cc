@@ -85,6 +85,41 @@ TEST_F(PlaceCommand, ReplayShowsHowPlansAge) {
   EXPECT_LT(answer["mean"]["planned"], answer["mean"]["contiguous"]);
 }
 
+TEST_F(PlaceCommand, ReplayComputesTheThresholdOfASwap) {
+  ASSERT_EQ(run_program(directory_, "",
+                        "trace generate t.npy --iterations 6 --sources 8 --experts 16 --tokens 256 "
+                        "--top-k 2 --drift 0.1")
+                .exit_code,
+            0);
+  directory_.write("h20.toml",
+                   "[host]\ngpus = 4\nnics = 2\nnic_rate = \"400Gbps\"\nnvlink_rate = "
+                   "\"450GB/s\"\n");
+  const std::string base =
+      "place --replay t.npy --every 3 --topology h20.toml --nodes 2 --slots 24 ";
+  const std::string cost = base + "--swap-size 42MiB --token-time 1us ";
+  const ProgramRun done = run_program(directory_, "", cost + "--json");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  const json answer = json::parse(done.output);
+  EXPECT_EQ(answer["threshold"], 98);
+  EXPECT_EQ(answer["swap_cost"]["threshold"], 98);
+  EXPECT_EQ(answer["swap_cost"]["expert_bytes"], 42 * 1024 * 1024);
+  EXPECT_NEAR(answer["swap_cost"]["swap_time_us"].get<double>(), 97.9, 0.05);
+  EXPECT_THAT(run_program(directory_, "", cost).output, HasSubstr("tau = t_swap / t_tok = 98"));
+  EXPECT_EQ(
+      json::parse(run_program(directory_, "", cost + "--swap-training --json").output)["threshold"],
+      1566);
+  EXPECT_EQ(
+      json::parse(run_program(directory_, "", base + "--threshold 7 --json").output)["threshold"],
+      7);
+  EXPECT_EQ(run_program(directory_, "", cost + "--threshold 7").exit_code, 2);
+  const ProgramRun bytes = run_program(directory_, "", base + "--weight-bytes 1");
+  EXPECT_EQ(bytes.exit_code, 2);
+  EXPECT_THAT(bytes.errors, HasSubstr("it is for --swap-size"));
+  const ProgramRun half = run_program(directory_, "", base + "--token-time 1us");
+  EXPECT_EQ(half.exit_code, 2);
+  EXPECT_THAT(half.errors, HasSubstr("--swap-size 42MiB"));
+}
+
 TEST_F(PlaceCommand, NicAwareIsNoWorseAndHasNoDuplicates) {
   const ProgramRun done = run(kEplbExample, "--gpus 8 --nodes 2 --slots 16 --json");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
@@ -139,6 +174,11 @@ TEST_F(PlaceCommand, AnOptionWithoutEffectSaysWhatItIsFor) {
   } cases[] = {
       {"--every 5", "--every has no effect here: it is for --replay"},
       {"--threshold 5", "it is for --replay"},
+      {"--swap-size 42MiB", "it is for --replay"},
+      {"--swap-rate 450GB/s", "it is for --replay"},
+      {"--token-time 1us", "it is for --replay"},
+      {"--weight-bytes 1", "it is for --replay"},
+      {"--swap-training", "it is for --replay"},
       {"--policy eplb --nic-weight 2", "--policy nic-aware"},
       {"--policy eplb --budget 2", "--policy nic-aware"},
       {"--move-cost 1", "--current"},

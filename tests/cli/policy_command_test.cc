@@ -51,6 +51,28 @@ TEST_F(PolicyCommand, EveryExampleRuns) {
   EXPECT_EQ(examples, 3);
 }
 
+// Table 2 of "Balancing and Beyond": 360 us without overlap, 404 us in half-batches.
+TEST_F(PolicyCommand, PublishedTable2) {
+  const ProgramRun done =
+      run("'" MIXNET_SOURCE_DIR "/examples/reproduction/overlap-table2.toml' --json");
+  ASSERT_EQ(done.exit_code, 0) << done.errors;
+  int found = 0;
+  for (const json& choice : json::parse(done.output)["rows"][0]["choices"]) {
+    if (choice["mode"] != 1) {
+      continue;
+    }
+    if (choice["overlap"] == "none") {
+      EXPECT_NEAR(choice["predicted_us"].get<double>(), 360, 1e-3);
+      ++found;
+    } else if (choice["overlap"] == "two-batch") {
+      EXPECT_NEAR(choice["predicted_us"].get<double>(), 404, 1e-3);
+      EXPECT_NEAR(choice["exposed_us"].get<double>(), 0, 1e-3);
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, 2);
+}
+
 TEST_F(PolicyCommand, JsonHoldsRowsCopiesAndConfiguration) {
   const ProgramRun done = run(example("deepseek-h20") + " --json");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
