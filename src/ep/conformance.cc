@@ -45,7 +45,7 @@ int64_t pick(const Load& load, RandomStream& random, int rank, int ranks, int sl
     case Pattern::kNext: {
       const ExpertMap map(load.experts, ranks);
       const int next = (rank + 1) % ranks;
-      return map.count_of(next) > 0 ? map.first_of(next) + slot % map.count_of(next) : -1;
+      return map.experts_of(next) > 0 ? map.first_of(next) + slot % map.experts_of(next) : -1;
     }
     default:
       return random.below(8) == 0 ? -1 : static_cast<int64_t>(random.below(experts));
@@ -106,7 +106,7 @@ std::string check_rows(const Load& load, const std::vector<Arrival>& rows, const
 std::string check_slots(const Load& load, const std::vector<RankLoad>& all,
                         const std::vector<Arrival>& rows, int rank, const Dispatched& got) {
   const ExpertMap map(load.experts, static_cast<int>(all.size()));
-  std::vector<int64_t> counts(at(map.count_of(rank)));
+  std::vector<int64_t> counts(at(map.experts_of(rank)));
   for (std::size_t row = 0; row < rows.size(); ++row) {
     for (int slot = 0; slot < load.top_k; ++slot) {
       const auto there = static_cast<std::size_t>(rows[row].token * load.top_k + slot);

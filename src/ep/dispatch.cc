@@ -311,7 +311,7 @@ void DispatchCall::count_tokens(Dispatched& result) {
     return;
   }
   const ExpertMap experts(options_.experts, ranks_.ranks());
-  result.tokens_per_expert.resize(at(experts.count_of(self_)));
+  result.tokens_per_expert.resize(at(experts.experts_of(self_)));
   for (const int64_t expert : result.experts) {
     if (expert >= 0) {
       ++result.tokens_per_expert[static_cast<std::size_t>(expert)];

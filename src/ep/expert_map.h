@@ -17,7 +17,7 @@ class ExpertMap {
     const int extra = experts_ % ranks_;
     return rank * (experts_ / ranks_) + (rank < extra ? rank : extra);
   }
-  int count_of(int rank) const { return first_of(rank + 1) - first_of(rank); }
+  int experts_of(int rank) const { return first_of(rank + 1) - first_of(rank); }
   // 0 <= expert < experts().
   int owner_of(int64_t expert) const {
     const int each = experts_ / ranks_;

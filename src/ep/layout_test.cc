@@ -46,8 +46,8 @@ TEST(ExpertMap, EveryExpertHasOneOwner) {
       int all = 0;
       for (int rank = 0; rank < ranks; ++rank) {
         ASSERT_EQ(map.first_of(rank), all);
-        all += map.count_of(rank);
-        ASSERT_LE(map.count_of(0) - map.count_of(rank), 1);
+        all += map.experts_of(rank);
+        ASSERT_LE(map.experts_of(0) - map.experts_of(rank), 1);
       }
       ASSERT_EQ(all, experts);
       for (int expert = 0; expert < experts; ++expert) {
