@@ -1,6 +1,7 @@
 // What `mixnet bench ep` compares itself with: the same exchanges with MPI_Alltoallv, as one would
-// write them by hand. Started by mpirun; rank 0 prints one JSON object per exchange.
-//   mpirun -n 8 mixnet_ep_mpi_bench
+// write them by hand. Started by mpirun; rank 0 prints one JSON object for the exchange that is
+// named, see bench_load.h.
+//   mpirun -n 8 mixnet_ep_mpi_bench all-to-all-4MB
 #include <mpi.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "ep/bench_load.h"
@@ -22,34 +24,40 @@ struct Job {
   int ranks = 1;
 };
 
-double cpu_seconds() {
+double seconds_on(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Rounds of `work`, each from a barrier to the end of the slowest rank.
+double over_all_ranks(double value, MPI_Op operation) {
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, operation, MPI_COMM_WORLD);
+  return value;
+}
+
+// Rounds of `work`, each from the first rank that leaves the barrier to the end of the slowest one:
+// the ranks of one machine share its clock.
 template <typename Work>
 void measure(const Job& job, const char* name, int rounds, const Work& work) {
   std::vector<double> times;
-  const double cpu = cpu_seconds();
+  double cpu = 0;
   for (int round = 0; round < rounds + kBenchWarmUp; ++round) {
     MPI_Barrier(MPI_COMM_WORLD);
-    const double start = MPI_Wtime();
+    const double cpu_start = seconds_on(CLOCK_PROCESS_CPUTIME_ID);
+    const double start = seconds_on(CLOCK_MONOTONIC);
     work();
-    double took = MPI_Wtime() - start;
-    MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    const double end = seconds_on(CLOCK_MONOTONIC);
+    cpu += seconds_on(CLOCK_PROCESS_CPUTIME_ID) - cpu_start;
+    const double took = over_all_ranks(end, MPI_MAX) - over_all_ranks(start, MPI_MIN);
     if (round >= kBenchWarmUp) {
       times.push_back(took);
     }
   }
-  double used = cpu_seconds() - cpu;
-  MPI_Allreduce(MPI_IN_PLACE, &used, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  cpu = over_all_ranks(cpu, MPI_SUM) / (rounds + kBenchWarmUp);
   std::sort(times.begin(), times.end());
   if (job.rank == 0) {
-    std::printf("{\"name\": \"%s\", \"ms\": %.4f, \"best_ms\": %.4f, \"cpu_s\": %.4f}\n", name,
-                times[times.size() / 2] * 1e3, times.front() * 1e3, used / (rounds + kBenchWarmUp));
-    std::fflush(stdout);
+    std::printf("{\"name\": \"%s\", \"median_s\": %.7f, \"best_s\": %.7f, \"cpu_s\": %.6f}\n", name,
+                times[times.size() / 2], times.front(), cpu);
   }
 }
 
@@ -173,6 +181,23 @@ void tokens(const Job& job, const char* name, const BenchTokens& shape) {
   measure(job, name, kBenchTokenRounds, [&] { exchange.run(); });
 }
 
+// False: there is no exchange of this name.
+bool run(const Job& job, const std::string& name) {
+  for (const BenchParcels& parcels : kBenchParcels) {
+    if (name == parcels.name) {
+      all_to_all(job, parcels.name, parcels.average);
+      return true;
+    }
+  }
+  for (const BenchTokens& shape : kBenchTokens) {
+    if (name == shape.name) {
+      tokens(job, shape.name, shape);
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 }  // namespace mixnet::ep
 
@@ -181,12 +206,10 @@ int main(int argc, char** argv) {
   mixnet::ep::Job job;
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
-  for (const auto& parcel : mixnet::ep::kBenchParcels) {
-    mixnet::ep::all_to_all(job, parcel.name, parcel.average);
-  }
-  for (const auto& shape : mixnet::ep::kBenchTokens) {
-    mixnet::ep::tokens(job, shape.name, shape);
+  const bool known = argc == 2 && mixnet::ep::run(job, argv[1]);
+  if (!known && job.rank == 0) {
+    std::fprintf(stderr, "usage: mpirun -n RANKS mixnet_ep_mpi_bench NAME\n");
   }
   MPI_Finalize();
-  return 0;
+  return known ? 0 : 2;
 }

@@ -16,8 +16,11 @@ struct BenchFigure {
   double cpu_s = 0;
   std::optional<double> reference_cpu_s;  // what `against` needs for the same work
   bool reference_unfinished = false;      // it was stopped there: the ratio is a lower bound
-  std::string against;                    // what the reference is, where it comes from
-  nlohmann::ordered_json details;         // further keys of the row
+  // Where several processes work together: wall time, which the ratio is of, then.
+  std::optional<double> wall_s;
+  std::optional<double> reference_wall_s;
+  std::string against;             // what the reference is, where it comes from
+  nlohmann::ordered_json details;  // further keys of the row
 };
 
 struct BenchCase {
@@ -30,6 +33,7 @@ struct BenchCase {
 std::vector<BenchCase> cadence_benches();
 std::vector<BenchCase> compare_benches();
 std::vector<BenchCase> decoder_benches();
+std::vector<BenchCase> ep_benches();
 std::vector<BenchCase> fluid_benches();
 std::vector<BenchCase> ocs_benches();
 std::vector<BenchCase> overlap_benches();

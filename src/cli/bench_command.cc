@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "cli/bench.h"
@@ -19,30 +21,47 @@ struct BenchArguments {
 std::string names() {
   std::string list;
   for (const BenchCase& bench : all_benches()) {
-    list += fmt::format("  {:<18} {}\n", bench.name, bench.what);
+    list += fmt::format("  {:<24} {}\n", bench.name, bench.what);
   }
   return list;
 }
 
-void print_row(const BenchCase& bench, const BenchFigure& figure, bool json) {
-  const bool compared = figure.reference_cpu_s.has_value() && figure.cpu_s > 0;
-  const double ratio = compared ? *figure.reference_cpu_s / figure.cpu_s : 0;
-  if (json) {
-    nlohmann::ordered_json row = {{"name", bench.name}, {"cpu_s", figure.cpu_s}};
-    row["ratio"] = compared ? nlohmann::ordered_json(ratio) : nlohmann::ordered_json();
-    row["against"] = figure.against;
-    if (compared) {
-      row["against_cpu_s"] = *figure.reference_cpu_s;
-      row["ratio_is_lower_bound"] = figure.reference_unfinished;
-    }
-    row.update(figure.details);
-    print_json(row);
-    return;
+std::optional<double> ratio_of(const BenchFigure& figure) {
+  const auto own = figure.wall_s.value_or(figure.cpu_s);
+  const auto reference = figure.wall_s ? figure.reference_wall_s : figure.reference_cpu_s;
+  return reference && own > 0 ? std::optional<double>(*reference / own) : std::nullopt;
+}
+
+void print_json_row(const BenchCase& bench, const BenchFigure& figure) {
+  const std::optional<double> ratio = ratio_of(figure);
+  nlohmann::ordered_json row = {{"name", bench.name}, {"cpu_s", figure.cpu_s}};
+  row["ratio"] = ratio ? nlohmann::ordered_json(*ratio) : nlohmann::ordered_json();
+  row["against"] = figure.against;
+  if (figure.reference_wall_s) {
+    row["against_wall_s"] = *figure.reference_wall_s;
   }
-  fmt::print(
-      "{:<18} {:>8.3f} s   {:>10}   {}\n", bench.name, figure.cpu_s,
-      compared ? fmt::format("{}{:.0f} x", figure.reference_unfinished ? "> " : "", ratio) : "-",
-      figure.against);
+  if (ratio && figure.reference_cpu_s) {
+    row["against_cpu_s"] = *figure.reference_cpu_s;
+    row["ratio_is_lower_bound"] = figure.reference_unfinished;
+  }
+  row.update(figure.details);
+  print_json(row);
+}
+
+// "> 12 x", "0.85 x"
+std::string ratio_text(const BenchFigure& figure) {
+  const std::optional<double> ratio = ratio_of(figure);
+  if (!ratio) {
+    return "-";
+  }
+  return fmt::format("{}{:.{}f} x", figure.reference_unfinished ? "> " : "", *ratio,
+                     *ratio < 10 ? 2 : 0);
+}
+
+void print_row(const BenchCase& bench, const BenchFigure& figure) {
+  const std::string time = figure.wall_s ? fmt::format("{:.3f} ms wall", 1e3 * *figure.wall_s)
+                                         : fmt::format("{:.3f} s CPU", figure.cpu_s);
+  fmt::print("{:<24} {:>14}   {:>10}   {}\n", bench.name, time, ratio_text(figure), figure.against);
 }
 
 // The benchmark itself, or a group: "predict" means "predict-8", "predict-16", ...
@@ -59,7 +78,7 @@ int run_bench(const BenchArguments& typed) {
         Error{fmt::format("no benchmark is called '{}'; there are:\n{}", typed.name, names()), ""});
   }
   if (!typed.json) {
-    fmt::print("{:<18} {:>10}   {:>10}   against\n", "benchmark", "CPU", "faster by");
+    fmt::print("{:<24} {:>14}   {:>10}   against\n", "benchmark", "time", "faster by");
   }
   for (const BenchCase& bench : benches) {
     if (!typed.name.empty() && !is_meant(bench, typed.name)) {
@@ -69,7 +88,12 @@ int run_bench(const BenchArguments& typed) {
     if (!figure) {
       return report_failure(figure.error());
     }
-    print_row(bench, *figure, typed.json);
+    if (typed.json) {
+      print_json_row(bench, *figure);
+    } else {
+      print_row(bench, *figure);
+    }
+    std::fflush(stdout);
   }
   return kExitOk;
 }
@@ -79,8 +103,8 @@ int run_bench(const BenchArguments& typed) {
 std::vector<BenchCase> all_benches() {
   std::vector<BenchCase> benches;
   for (const auto& group :
-       {fluid_benches, wire_benches, compare_benches, cadence_benches, decoder_benches, ocs_benches,
-        overlap_benches, place_benches, predict_benches, swap_benches}) {
+       {ep_benches, fluid_benches, wire_benches, compare_benches, cadence_benches, decoder_benches,
+        ocs_benches, overlap_benches, place_benches, predict_benches, swap_benches}) {
     const std::vector<BenchCase> more = group();
     benches.insert(benches.end(), more.begin(), more.end());
   }

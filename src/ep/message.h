@@ -31,8 +31,11 @@ class MessageWriter {
 
  private:
   void append(const void* data, std::size_t size) {
-    const auto* first = static_cast<const std::byte*>(data);
-    bytes_.insert(bytes_.end(), first, first + size);
+    if (size > 0) {
+      const std::size_t end = bytes_.size();
+      bytes_.resize(end + size);
+      std::memcpy(bytes_.data() + end, data, size);
+    }
   }
 
   std::vector<std::byte> bytes_;

@@ -1,4 +1,4 @@
-#include "cli/ep_bench_ranks.h"
+#include "cli/bench_ranks.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -12,8 +12,6 @@
 #include <utility>
 
 #include "core/check.h"
-#include "ep/monotonic.h"
-#include "ep/tcp_store.h"
 
 namespace mixnet::cli {
 namespace {
@@ -25,7 +23,8 @@ constexpr unsigned kLongestSeconds = 300;
 // What the processes share; made of pages that fork() leaves shared.
 struct SharedBoard {
   pthread_barrier_t barrier;
-  double seconds[kMostRanks][kMostRounds];
+  double starts[kMostRanks][kMostRounds];  // seconds of the clock that all processes share
+  double ends[kMostRanks][kMostRounds];
   double cpu_s[kMostRanks];
   char error[kMostRanks][256];
 };
@@ -55,34 +54,27 @@ class Board {
   SharedBoard* board_;
 };
 
-double process_seconds() {
+double seconds_on(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-Status work_as_rank(SharedBoard& board, const ep::RankMap& ranks, int rank, int rounds,
-                    const net::HostPort& server, const EpBenchSetup& setup) {
-  ep::TcpStore store(server);
-  ep::CommunicatorOptions options;
-  if (ranks.hosts() > 1) {
-    options.nics = {"127.0.0.1"};
+Status work_as_rank(SharedBoard& board, int rank, int rounds, const RankSetup& setup) {
+  const Result<RoundWork> work = setup(rank);
+  if (!work) {
+    return work.error();
   }
-  auto communicator = ep::Communicator::open(ranks, rank, store, options);
-  if (!communicator) {
-    return communicator.error();
-  }
-  const EpBenchWork work = setup(**communicator);
   double cpu = 0;
   for (int round = 0; round < rounds; ++round) {
     pthread_barrier_wait(&board.barrier);
-    const double cpu_start = process_seconds();
-    const Instant start = ep::monotonic_now();
-    if (Status done = work(); !done) {
+    const double cpu_start = seconds_on(CLOCK_PROCESS_CPUTIME_ID);
+    board.starts[rank][round] = seconds_on(CLOCK_MONOTONIC);
+    if (Status done = (*work)(); !done) {
       return done;
     }
-    board.seconds[rank][round] = seconds_of(ep::monotonic_now() - start);
-    cpu += process_seconds() - cpu_start;
+    board.ends[rank][round] = seconds_on(CLOCK_MONOTONIC);
+    cpu += seconds_on(CLOCK_PROCESS_CPUTIME_ID) - cpu_start;
   }
   board.cpu_s[rank] = cpu / rounds;
   pthread_barrier_wait(&board.barrier);
@@ -124,48 +116,48 @@ Status join(std::vector<pid_t> children, SharedBoard& board) {
   return result;
 }
 
+double took(const SharedBoard& board, int ranks, int round) {
+  double start = board.starts[0][round];
+  double end = board.ends[0][round];
+  for (int rank = 1; rank < ranks; ++rank) {
+    start = std::min(start, board.starts[rank][round]);
+    end = std::max(end, board.ends[rank][round]);
+  }
+  return end - start;
+}
+
 }  // namespace
 
-double EpBenchTimes::median() const {
+double RoundTimes::median() const {
   std::vector<double> sorted = seconds;
   std::sort(sorted.begin(), sorted.end());
   return sorted[sorted.size() / 2];
 }
 
-double EpBenchTimes::best() const { return *std::min_element(seconds.begin(), seconds.end()); }
+double RoundTimes::best() const { return *std::min_element(seconds.begin(), seconds.end()); }
 
-Result<EpBenchTimes> run_ep_ranks(const ep::RankMap& ranks, int warm_up, int rounds,
-                                  const EpBenchSetup& setup) {
-  CHECK(ranks.ranks() <= kMostRanks && warm_up + rounds <= kMostRounds, "the board has room");
-  Board board(ranks.ranks());
+Result<RoundTimes> run_bench_ranks(int ranks, const Rounds& rounds, const RankSetup& setup) {
+  const int all = rounds.warm_up + rounds.measured;
+  CHECK(ranks <= kMostRanks && all <= kMostRounds, "the board has room");
+  Board board(ranks);
   std::vector<pid_t> children;
-  auto server = ep::TcpStoreServer::start({"127.0.0.1", 0});
-  if (!server) {
-    return server.error();
-  }
-  const net::HostPort address{"127.0.0.1", (*server)->port()};
-  for (int rank = 0; rank < ranks.ranks(); ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     const pid_t pid = fork();
+    CHECK(pid >= 0, "a few processes can be made");
     if (pid == 0) {
-      run_child(*board, rank, [&] {
-        return work_as_rank(*board, ranks, rank, warm_up + rounds, address, setup);
-      });
+      run_child(*board, rank, [&] { return work_as_rank(*board, rank, all, setup); });
     }
     children.push_back(pid);
   }
   if (Status joined = join(children, *board); !joined) {
     return joined.error();
   }
-  EpBenchTimes times;
-  for (int round = warm_up; round < warm_up + rounds; ++round) {
-    double slowest = 0;
-    for (int rank = 0; rank < ranks.ranks(); ++rank) {
-      slowest = std::max(slowest, board->seconds[rank][round]);
-    }
-    times.seconds.push_back(slowest);
+  RoundTimes times;
+  for (int round = rounds.warm_up; round < all; ++round) {
+    times.seconds.push_back(took(*board, ranks, round));
   }
-  for (int rank = 0; rank < ranks.ranks(); ++rank) {
-    times.cpu_s_per_round += board->cpu_s[rank];
+  for (int rank = 0; rank < ranks; ++rank) {
+    times.cpu_s += board->cpu_s[rank];
   }
   return times;
 }
