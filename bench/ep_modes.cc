@@ -29,11 +29,12 @@ int run(const EpRanks& ranks) {
       std::fprintf(stderr, "mixnet_ep_modes_bench: %s\n", times.error().text().c_str());
       return 1;
     }
-    std::printf("{\"mode\": \"%s\", \"tokens\": %lld, \"hidden\": %lld, \"experts\": %d, "
-                "\"top_k\": %d, \"median_s\": %.5f, \"best_s\": %.5f, \"cpu_s\": %.5f}\n",
-                transport_name(mode), static_cast<long long>(kShape.tokens),
-                static_cast<long long>(kShape.hidden), kShape.experts, kShape.top_k,
-                times->median(), times->best(), times->cpu_s);
+    std::printf(
+        "{\"mode\": \"%s\", \"tokens\": %lld, \"hidden\": %lld, \"experts\": %d, "
+        "\"top_k\": %d, \"median_s\": %.5f, \"best_s\": %.5f, \"cpu_s\": %.5f}\n",
+        transport_name(mode), static_cast<long long>(kShape.tokens),
+        static_cast<long long>(kShape.hidden), kShape.experts, kShape.top_k, times->median(),
+        times->best(), times->cpu_s);
     std::fflush(stdout);
   }
   return 0;

@@ -62,6 +62,9 @@ CLI::Validator finite_range(double low, double high) {
 
 void refuse_empty_values(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
+    if (option->get_name() == kNameOfSwitch) {
+      continue;
+    }
     option->check(CLI::Validator(
         [](const std::string& text) {
           return text.empty() ? std::string("its value is empty: give one, or leave the option out")

@@ -41,7 +41,9 @@ int finish_output(int exit_code);
 CLI::Validator finite_range(double low, double high);
 
 // Refuses empty values of all options and arguments of the program: an empty variable of a script
-// names no file. To be called when all commands are there.
+// names no file. But an emulated switch need not have a name. To be called when all commands are
+// there.
+inline constexpr const char* kNameOfSwitch = "--sid";
 void refuse_empty_values(CLI::App& app);
 
 // An option that does nothing unless `used`; `fix` says what to type instead.

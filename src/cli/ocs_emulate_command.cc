@@ -216,7 +216,7 @@ void add_ocs_emulate_command(CLI::App& ocs, Outcome& outcome) {
                    "more (default: admin with the password root)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--sid", options->sid, "name of the switch; \"\" for none")
+  command->add_option(kNameOfSwitch, options->sid, "name of the switch; \"\" for none")
       ->capture_default_str();
   command->add_option("--seed", options->seed, "root of all random streams")->capture_default_str();
   command->add_flag("--json", options->json, "print the address as one JSON object");
