@@ -178,6 +178,60 @@ Result<Received> Communicator::all_to_all(const std::vector<Parcel>& parcels) {
   return worker_.run([&] { return ep::all_to_all(state_, parcels); });
 }
 
+Status Communicator::barrier() {
+  return worker_.run([&] { return ep::barrier(state_); });
+}
+
+Status Communicator::broadcast(Address data, uint64_t bytes, int root) {
+  return worker_.run([&] { return ep::broadcast(state_, data, bytes, root); });
+}
+
+Status Communicator::all_gather(ConstAddress in, uint64_t bytes, Address out) {
+  return worker_.run([&] { return ep::all_gather(state_, in, bytes, out); });
+}
+
+Result<std::vector<uint64_t>> Communicator::all_gather_v(const GatherInput& input, Address out,
+                                                         uint64_t capacity) {
+  return worker_.run([&] { return ep::all_gather_v(state_, input, out, capacity); });
+}
+
+Status Communicator::reduce_scatter(ConstAddress in, int64_t elements_per_rank, DataType type,
+                                    Address out) {
+  return worker_.run([&] { return ep::reduce_scatter(state_, in, elements_per_rank, type, out); });
+}
+
+Status Communicator::all_reduce(Address data, int64_t elements, DataType type) {
+  return worker_.run([&] { return ep::all_reduce(state_, data, elements, type); });
+}
+
+std::future<Status> Communicator::start_all_gather(ConstAddress in, uint64_t bytes, Address out) {
+  return worker_.start([this, in, bytes, out] { return ep::all_gather(state_, in, bytes, out); });
+}
+
+std::future<Status> Communicator::start_reduce_scatter(ConstAddress in, int64_t elements_per_rank,
+                                                       DataType type, Address out) {
+  return worker_.start([this, in, elements_per_rank, type, out] {
+    return ep::reduce_scatter(state_, in, elements_per_rank, type, out);
+  });
+}
+
+std::future<Status> Communicator::start_all_reduce(Address data, int64_t elements, DataType type) {
+  return worker_.start(
+      [this, data, elements, type] { return ep::all_reduce(state_, data, elements, type); });
+}
+
+Status Communicator::send(const Outgoing& outgoing) {
+  return worker_.run([&] { return ep::send(state_, outgoing); });
+}
+
+Status Communicator::receive(const Incoming& incoming) {
+  return worker_.run([&] { return ep::receive(state_, incoming); });
+}
+
+Status Communicator::send_receive(const Outgoing& outgoing, const Incoming& incoming) {
+  return worker_.run([&] { return ep::send_receive(state_, outgoing, incoming); });
+}
+
 Status Communicator::set_routes(int64_t version, const RouteTable& routes) {
   const Status fits = routes.check(ranks(), rails());
   if (fits) {
