@@ -7,7 +7,7 @@
 set -euo pipefail
 
 usage() {
-  echo "usage: run.sh [RANKS [HOSTS]]    1 to 64 ranks (4), 1 to RANKS hosts (2 if there can be)" >&2
+  echo "usage: run.sh [RANKS [HOSTS]]    1 to 64 ranks (4), 1 to RANKS hosts (2 if it can)" >&2
   exit 2
 }
 
