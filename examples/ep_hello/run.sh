@@ -38,9 +38,9 @@ if [ -z "$program" ]; then
     quietly scripts/install.sh build
     quietly cmake --preset release --log-level=WARNING
   fi
-  echo "building mixnet_ep_hello: minutes for the first time" >&2
-  quietly cmake --build --preset release --target mixnet_ep_hello --parallel "$(nproc)"
   program=build/release/mixnet_ep_hello
+  [ -x "$program" ] || echo "building $program, which takes some minutes" >&2
+  quietly cmake --build --preset release --target mixnet_ep_hello --parallel "$(nproc)"
 fi
 
 # Below the ports that the system gives to connections.
