@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -67,6 +68,21 @@ Result<std::vector<std::string>> nics_of(const CommunicatorOptions& options, con
   return std::vector<std::string>{*address};
 }
 
+// Events under the numbers that survivors of `lost` have among themselves: some may have begun with
+// the new communicator while this rank was still in the last call of the old one.
+std::vector<Event> renumbered(const std::vector<Event>& events, const RankSet& lost) {
+  std::vector<Event> kept;
+  for (const Event& event : events) {
+    if (!lost.has(event.peer)) {
+      kept.push_back(event);
+      const std::vector<int> gone = lost.ranks();
+      kept.back().peer -= static_cast<int>(
+          std::count_if(gone.begin(), gone.end(), [&](int rank) { return rank < event.peer; }));
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::from_environment(
@@ -128,11 +144,13 @@ Result<std::unique_ptr<Communicator>> Communicator::open(const RankMap& ranks, i
 Communicator::Communicator(std::shared_ptr<Transport> transport, const Patience& patience)
     : transport_(std::move(transport)), state_(*transport_, copies_, patience) {}
 
-Communicator::Communicator(std::shared_ptr<Transport> transport, const Patience& patience,
-                           std::shared_ptr<WindowMemory> memory, uint64_t attempts)
-    : Communicator(std::move(transport), patience) {
-  state_.endpoint.memory = std::move(memory);
-  state_.endpoint.attempts = attempts;
+Communicator::Communicator(std::shared_ptr<Transport> survivors, const ExchangeState& old)
+    : Communicator(std::move(survivors), old.patience) {
+  state_.endpoint.memory = old.endpoint.memory;
+  state_.endpoint.attempts = old.endpoint.attempts;
+  state_.endpoint.sends = old.endpoint.sends;
+  state_.endpoint.early = renumbered(old.endpoint.early, old.endpoint.lost);
+  state_.endpoint.direct = renumbered(old.endpoint.direct, old.endpoint.lost);
 }
 
 Result<WindowBuffer> Communicator::allocate(uint64_t bytes) {
@@ -253,8 +271,7 @@ void Communicator::exclude(int rank) {
 std::unique_ptr<Communicator> Communicator::shrink() {
   return worker_.run([&] {
     auto survivors = std::make_shared<RenumberedTransport>(transport_, state_.endpoint.lost);
-    return std::unique_ptr<Communicator>(new Communicator(
-        std::move(survivors), state_.patience, state_.endpoint.memory, state_.endpoint.attempts));
+    return std::unique_ptr<Communicator>(new Communicator(std::move(survivors), state_));
   });
 }
 

@@ -120,8 +120,8 @@ class Communicator {
   std::unique_ptr<Communicator> shrink();
 
  private:
-  Communicator(std::shared_ptr<Transport> transport, const Patience& patience,
-               std::shared_ptr<WindowMemory> memory, uint64_t attempts);
+  // What is left of a communicator whose state is `old`.
+  Communicator(std::shared_ptr<Transport> survivors, const ExchangeState& old);
 
   std::shared_ptr<Transport> transport_;
   HostCopyEngine copies_;
