@@ -59,6 +59,7 @@ port() {
 store=127.0.0.1:$(port)
 
 pids=()
+# shellcheck disable=SC2317  # called by the trap
 stop() {
   if [ ${#pids[@]} -gt 0 ]; then
     kill "${pids[@]}" 2>/dev/null || true
