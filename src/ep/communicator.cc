@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -67,6 +68,21 @@ Result<std::vector<std::string>> nics_of(const CommunicatorOptions& options, con
   return std::vector<std::string>{*address};
 }
 
+// Events under the numbers that survivors of `lost` have among themselves: some may have begun with
+// the new communicator while this rank was still in the last call of the old one.
+std::vector<Event> renumbered(const std::vector<Event>& events, const RankSet& lost) {
+  std::vector<Event> kept;
+  for (const Event& event : events) {
+    if (!lost.has(event.peer)) {
+      kept.push_back(event);
+      const std::vector<int> gone = lost.ranks();
+      kept.back().peer -= static_cast<int>(
+          std::count_if(gone.begin(), gone.end(), [&](int rank) { return rank < event.peer; }));
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::from_environment(
@@ -128,11 +144,13 @@ Result<std::unique_ptr<Communicator>> Communicator::open(const RankMap& ranks, i
 Communicator::Communicator(std::shared_ptr<Transport> transport, const Patience& patience)
     : transport_(std::move(transport)), state_(*transport_, copies_, patience) {}
 
-Communicator::Communicator(std::shared_ptr<Transport> transport, const Patience& patience,
-                           std::shared_ptr<WindowMemory> memory, uint64_t attempts)
-    : Communicator(std::move(transport), patience) {
-  state_.endpoint.memory = std::move(memory);
-  state_.endpoint.attempts = attempts;
+Communicator::Communicator(std::shared_ptr<Transport> survivors, const ExchangeState& old)
+    : Communicator(std::move(survivors), old.patience) {
+  state_.endpoint.memory = old.endpoint.memory;
+  state_.endpoint.attempts = old.endpoint.attempts;
+  state_.endpoint.sends = old.endpoint.sends;
+  state_.endpoint.early = renumbered(old.endpoint.early, old.endpoint.lost);
+  state_.endpoint.direct = renumbered(old.endpoint.direct, old.endpoint.lost);
 }
 
 Result<WindowBuffer> Communicator::allocate(uint64_t bytes) {
@@ -178,6 +196,60 @@ Result<Received> Communicator::all_to_all(const std::vector<Parcel>& parcels) {
   return worker_.run([&] { return ep::all_to_all(state_, parcels); });
 }
 
+Status Communicator::barrier() {
+  return worker_.run([&] { return ep::barrier(state_); });
+}
+
+Status Communicator::broadcast(Address data, uint64_t bytes, int root) {
+  return worker_.run([&] { return ep::broadcast(state_, data, bytes, root); });
+}
+
+Status Communicator::all_gather(ConstAddress in, uint64_t bytes, Address out) {
+  return worker_.run([&] { return ep::all_gather(state_, in, bytes, out); });
+}
+
+Result<std::vector<uint64_t>> Communicator::all_gather_v(const GatherInput& input, Address out,
+                                                         uint64_t capacity) {
+  return worker_.run([&] { return ep::all_gather_v(state_, input, out, capacity); });
+}
+
+Status Communicator::reduce_scatter(ConstAddress in, int64_t elements_per_rank, DataType type,
+                                    Address out) {
+  return worker_.run([&] { return ep::reduce_scatter(state_, in, elements_per_rank, type, out); });
+}
+
+Status Communicator::all_reduce(Address data, int64_t elements, DataType type) {
+  return worker_.run([&] { return ep::all_reduce(state_, data, elements, type); });
+}
+
+std::future<Status> Communicator::start_all_gather(ConstAddress in, uint64_t bytes, Address out) {
+  return worker_.start([this, in, bytes, out] { return ep::all_gather(state_, in, bytes, out); });
+}
+
+std::future<Status> Communicator::start_reduce_scatter(ConstAddress in, int64_t elements_per_rank,
+                                                       DataType type, Address out) {
+  return worker_.start([this, in, elements_per_rank, type, out] {
+    return ep::reduce_scatter(state_, in, elements_per_rank, type, out);
+  });
+}
+
+std::future<Status> Communicator::start_all_reduce(Address data, int64_t elements, DataType type) {
+  return worker_.start(
+      [this, data, elements, type] { return ep::all_reduce(state_, data, elements, type); });
+}
+
+Status Communicator::send(const Outgoing& outgoing) {
+  return worker_.run([&] { return ep::send(state_, outgoing); });
+}
+
+Status Communicator::receive(const Incoming& incoming) {
+  return worker_.run([&] { return ep::receive(state_, incoming); });
+}
+
+Status Communicator::send_receive(const Outgoing& outgoing, const Incoming& incoming) {
+  return worker_.run([&] { return ep::send_receive(state_, outgoing, incoming); });
+}
+
 Status Communicator::set_routes(int64_t version, const RouteTable& routes) {
   const Status fits = routes.check(ranks(), rails());
   if (fits) {
@@ -199,8 +271,7 @@ void Communicator::exclude(int rank) {
 std::unique_ptr<Communicator> Communicator::shrink() {
   return worker_.run([&] {
     auto survivors = std::make_shared<RenumberedTransport>(transport_, state_.endpoint.lost);
-    return std::unique_ptr<Communicator>(new Communicator(
-        std::move(survivors), state_.patience, state_.endpoint.memory, state_.endpoint.attempts));
+    return std::unique_ptr<Communicator>(new Communicator(std::move(survivors), state_));
   });
 }
 

@@ -9,9 +9,11 @@
 #include "core/instant.h"
 #include "core/result.h"
 #include "ep/all_to_all.h"
+#include "ep/collectives.h"
 #include "ep/combine.h"
 #include "ep/dispatch.h"
 #include "ep/exchange.h"
+#include "ep/point_to_point.h"
 #include "ep/rank_map.h"
 #include "ep/store.h"
 #include "ep/transport.h"
@@ -87,6 +89,25 @@ class Communicator {
   // See all_to_all.h.
   Result<Received> all_to_all(const std::vector<Parcel>& parcels);
 
+  // See collectives.h. The memory of what was started belongs to the call until the future is
+  // ready.
+  Status barrier();
+  Status broadcast(Address data, uint64_t bytes, int root);
+  Status all_gather(ConstAddress in, uint64_t bytes, Address out);
+  Result<std::vector<uint64_t>> all_gather_v(const GatherInput& input, Address out,
+                                             uint64_t capacity);
+  Status reduce_scatter(ConstAddress in, int64_t elements_per_rank, DataType type, Address out);
+  Status all_reduce(Address data, int64_t elements, DataType type);
+  std::future<Status> start_all_gather(ConstAddress in, uint64_t bytes, Address out);
+  std::future<Status> start_reduce_scatter(ConstAddress in, int64_t elements_per_rank,
+                                           DataType type, Address out);
+  std::future<Status> start_all_reduce(Address data, int64_t elements, DataType type);
+
+  // See point_to_point.h. They wait for what this rank started before, as every call does.
+  Status send(const Outgoing& outgoing);
+  Status receive(const Incoming& incoming);
+  Status send_receive(const Outgoing& outgoing, const Incoming& incoming);
+
   // Ways between hosts for modes with relays, of `version`, a number that grows. Every rank hands
   // it in when it gets it; the first dispatch for which all have it uses it, those before use what
   // they used. Error: the table does not fit these ranks and NICs.
@@ -99,8 +120,8 @@ class Communicator {
   std::unique_ptr<Communicator> shrink();
 
  private:
-  Communicator(std::shared_ptr<Transport> transport, const Patience& patience,
-               std::shared_ptr<WindowMemory> memory, uint64_t attempts);
+  // What is left of a communicator whose state is `old`.
+  Communicator(std::shared_ptr<Transport> survivors, const ExchangeState& old);
 
   std::shared_ptr<Transport> transport_;
   HostCopyEngine copies_;

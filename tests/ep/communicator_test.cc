@@ -1,0 +1,131 @@
+#include "ep/communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+// Every call of a Communicator reaches its collective, with its arguments in their places, and what
+// is started ends in order. What collectives promise is tested beside them.
+namespace mixnet::ep {
+namespace {
+
+constexpr int kRanks = 4;
+
+// Ranks as threads of this process, two hosts of two; what crosses goes over loopback.
+void run_ranks(const std::function<void(Communicator&)>& body) {
+  MemoryStore store;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&store, &body, rank] {
+      CommunicatorOptions options;
+      options.nics = {"127.0.0.1"};
+      options.window_bytes = uint64_t{16} << 20;
+      const auto communicator = Communicator::open(RankMap({2, 2}), rank, store, options);
+      ASSERT_TRUE(communicator) << communicator.error().text();
+      body(**communicator);
+      EXPECT_TRUE((*communicator)->lost().empty());
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+template <typename T>
+Address of(std::vector<T>& values) {
+  return host_address(values.data());
+}
+
+void expect_ok(const Status& status) {
+  EXPECT_TRUE(status) << (status ? "" : status.error().text());
+}
+
+using Floats = std::vector<float>;
+
+TEST(Communicator, HasTheCollectives) {
+  run_ranks([](Communicator& ranks) {
+    const auto own = static_cast<float>(ranks.rank());
+    expect_ok(ranks.barrier());
+
+    Floats shared{own, own + 10};
+    expect_ok(ranks.broadcast(of(shared), 8, 2));
+    EXPECT_EQ(shared, (Floats{2, 12}));
+
+    Floats in{own};
+    Floats all(kRanks);
+    expect_ok(ranks.all_gather(of(in), 4, of(all)));
+    EXPECT_EQ(all, (Floats{0, 1, 2, 3}));
+
+    Floats parts(static_cast<std::size_t>(ranks.rank()), own);
+    Floats joined(6);
+    const auto sizes = ranks.all_gather_v({of(parts), parts.size() * 4}, of(joined), 24);
+    ASSERT_TRUE(sizes) << sizes.error().text();
+    EXPECT_EQ(*sizes, (std::vector<uint64_t>{0, 4, 8, 12}));
+    EXPECT_EQ(joined, (Floats{1, 2, 2, 3, 3, 3}));
+
+    Floats terms{own, own + 1, own + 2, own + 3};
+    Floats sum(1);
+    expect_ok(ranks.reduce_scatter(of(terms), 1, DataType::kFp32, of(sum)));
+    EXPECT_EQ(sum[0], 6 + 4 * own);
+
+    expect_ok(ranks.all_reduce(of(terms), 4, DataType::kFp32));
+    EXPECT_EQ(terms, (Floats{6, 10, 14, 18}));
+  });
+}
+
+TEST(Communicator, StartsCollectivesThatEndInOrder) {
+  run_ranks([](Communicator& ranks) {
+    const auto own = static_cast<float>(ranks.rank());
+    Floats terms{own, own, own, own};
+    Floats sum(1);
+    Floats all(kRanks);
+    // Each takes what the one before it made.
+    auto reduced = ranks.start_all_reduce(of(terms), 4, DataType::kFp32);
+    auto scattered = ranks.start_reduce_scatter(of(terms), 1, DataType::kFp32, of(sum));
+    auto gathered = ranks.start_all_gather(of(sum), 4, of(all));
+    expect_ok(ranks.barrier());
+    for (auto* started : {&reduced, &scattered, &gathered}) {
+      EXPECT_EQ(started->wait_for(std::chrono::seconds(0)), std::future_status::ready);
+      expect_ok(started->get());
+    }
+    EXPECT_EQ(terms, (Floats{6, 6, 6, 6}));
+    EXPECT_EQ(all, (Floats{24, 24, 24, 24}));
+  });
+}
+
+TEST(Communicator, MovesBytesBetweenTwoRanks) {
+  run_ranks([](Communicator& ranks) {
+    const int next = (ranks.rank() + 1) % kRanks;
+    const int before = (ranks.rank() + kRanks - 1) % kRanks;
+    Floats out(1, static_cast<float>(ranks.rank()));
+    Floats in(1);
+    expect_ok(ranks.send_receive({next, of(out), 4}, {before, of(in), 4}));
+    EXPECT_EQ(in[0], static_cast<float>(before));
+
+    if (ranks.rank() == 0) {
+      expect_ok(ranks.send({3, of(out), 4}));
+    } else if (ranks.rank() == 3) {
+      expect_ok(ranks.receive({0, of(in), 4}));
+      EXPECT_EQ(in[0], 0);
+    }
+    expect_ok(ranks.barrier());
+  });
+}
+
+TEST(Communicator, GivesTheSameErrorToAllAndGoesOn) {
+  run_ranks([](Communicator& ranks) {
+    Floats data{1, 1};
+    const Status failed = ranks.all_reduce(of(data), ranks.rank() == 1 ? 1 : 2, DataType::kFp32);
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().message,
+              "all-reduce: elements differs: 1 on rank 1; 2 on ranks 0, 2-3");
+    expect_ok(ranks.all_reduce(of(data), 2, DataType::kFp32));
+    EXPECT_EQ(data, (Floats{4, 4}));
+  });
+}
+
+}  // namespace
+}  // namespace mixnet::ep
