@@ -290,7 +290,7 @@ bool Attempt::settle_event(Event& event, uint64_t now_serving) {
   if (number > now_serving) {
     return false;
   }
-  if (endpoint_.lost.has(event.peer)) {
+  if (endpoint_.lost.has(event.peer) || number <= endpoint_.foreign) {
     return true;
   }
   if (number < now_serving) {

@@ -148,6 +148,7 @@ Communicator::Communicator(std::shared_ptr<Transport> survivors, const ExchangeS
     : Communicator(std::move(survivors), old.patience) {
   state_.endpoint.memory = old.endpoint.memory;
   state_.endpoint.attempts = old.endpoint.attempts;
+  state_.endpoint.foreign = old.endpoint.attempts;
   state_.endpoint.sends = old.endpoint.sends;
   state_.endpoint.early = renumbered(old.endpoint.early, old.endpoint.lost);
   state_.endpoint.direct = renumbered(old.endpoint.direct, old.endpoint.lost);

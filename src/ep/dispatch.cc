@@ -150,6 +150,10 @@ Declaration DispatchCall::declare(Places& places) {
                 {"mode", static_cast<int64_t>(options_.mode)},
                 {"weighted", options_.weighted ? 1 : 0}};
   own.refusal = bad_input(input_, options_);
+  if (options_.mode == TransportMode::kDirect && ranks_.ranks() > 1 &&
+      state_.endpoint.transport.rails() == 0) {
+    own.refusal = "mode 0 sends through NICs, and there are none: name them, as MIXNET_NICS=lo";
+  }
   handle_->lists.to_rank.resize(at(ranks_.ranks()));
   handle_->lists.to_host.resize(at(ranks_.hosts()));
   if (own.refusal.empty()) {

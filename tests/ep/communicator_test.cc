@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
@@ -15,18 +16,18 @@ namespace {
 constexpr int kRanks = 4;
 
 // Ranks as threads of this process, two hosts of two; what crosses goes over loopback.
-void run_ranks(const std::function<void(Communicator&)>& body) {
+void run_ranks(const std::function<void(Communicator&)>& body, const RankMap& map = RankMap({2, 2}),
+               const std::vector<std::string>& nics = {"127.0.0.1"}) {
   MemoryStore store;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
-    threads.emplace_back([&store, &body, rank] {
+    threads.emplace_back([&, rank] {
       CommunicatorOptions options;
-      options.nics = {"127.0.0.1"};
+      options.nics = nics;
       options.window_bytes = uint64_t{16} << 20;
-      const auto communicator = Communicator::open(RankMap({2, 2}), rank, store, options);
+      const auto communicator = Communicator::open(map, rank, store, options);
       ASSERT_TRUE(communicator) << communicator.error().text();
       body(**communicator);
-      EXPECT_TRUE((*communicator)->lost().empty());
     });
   }
   for (std::thread& thread : threads) {
@@ -125,6 +126,50 @@ TEST(Communicator, GivesTheSameErrorToAllAndGoesOn) {
     expect_ok(ranks.all_reduce(of(data), 2, DataType::kFp32));
     EXPECT_EQ(data, (Floats{4, 4}));
   });
+}
+
+// Messages of the old communicator are still on their way when the new one begins.
+TEST(Communicator, ShrinksToTheSurvivors) {
+  run_ranks([](Communicator& ranks) {
+    if (ranks.rank() == 0) {
+      ranks.exclude(1);
+    }
+    for (int call = 0; call < 2; ++call) {
+      const Status together = ranks.barrier();
+      if (ranks.rank() == 1) {
+        EXPECT_FALSE(together);
+        return;
+      }
+      expect_ok(together);
+    }
+    EXPECT_EQ(ranks.lost().text(), "1");
+    const auto left = ranks.shrink();
+    EXPECT_EQ(left->rank(), std::max(0, ranks.rank() - 1));
+    for (int call = 0; call < 10; ++call) {
+      Floats one{1};
+      expect_ok(left->all_reduce(of(one), 1, DataType::kFp32));
+      EXPECT_EQ(one[0], 3);
+    }
+    EXPECT_TRUE(left->lost().empty());
+  });
+}
+
+TEST(Communicator, RefusesModeZeroWithoutNics) {
+  run_ranks(
+      [](Communicator& ranks) {
+        Floats x{1};
+        const std::vector<int64_t> choices{0};
+        DispatchInput input{of(x), 1, 1, DataType::kFp32, TopK{choices, 1}, {}};
+        DispatchOptions options;
+        options.experts = kRanks;
+        options.weighted = false;
+        options.mode = TransportMode::kDirect;
+        const auto refused = ranks.dispatch(input, options);
+        ASSERT_FALSE(refused);
+        EXPECT_NE(refused.error().message.find("rank 3: mode 0 sends through NICs"),
+                  std::string::npos);
+      },
+      RankMap({kRanks}), {});
 }
 
 }  // namespace
