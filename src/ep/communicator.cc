@@ -67,6 +67,32 @@ Result<std::vector<std::string>> nics_of(const CommunicatorOptions& options, con
   return std::vector<std::string>{*address};
 }
 
+void carry_over(std::vector<Event>& from, const RenumberedTransport& survivors,
+                std::vector<Event>& to) {
+  for (Event& event : from) {
+    event.peer = survivors.number_of(event.peer);
+    if (event.peer >= 0) {
+      to.push_back(std::move(event));
+    }
+  }
+  from.clear();
+}
+
+// With what came in already from survivors that are ahead.
+void carry_over(Endpoint& from, const RenumberedTransport& survivors, Endpoint& to) {
+  to.memory = from.memory;
+  to.attempts = from.attempts;
+  to.foreign = from.attempts;
+  to.sends = from.sends;
+  carry_over(from.early, survivors, to.early);
+  carry_over(from.direct, survivors, to.direct);
+  for (const int rank : from.excluded.ranks()) {
+    if (survivors.number_of(rank) >= 0) {
+      to.excluded.add(survivors.number_of(rank));
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::from_environment(
@@ -127,13 +153,6 @@ Result<std::unique_ptr<Communicator>> Communicator::open(const RankMap& ranks, i
 
 Communicator::Communicator(std::shared_ptr<Transport> transport, const Patience& patience)
     : transport_(std::move(transport)), state_(*transport_, copies_, patience) {}
-
-Communicator::Communicator(std::shared_ptr<Transport> transport, const Patience& patience,
-                           std::shared_ptr<WindowMemory> memory, uint64_t attempts)
-    : Communicator(std::move(transport), patience) {
-  state_.endpoint.memory = std::move(memory);
-  state_.endpoint.attempts = attempts;
-}
 
 Result<WindowBuffer> Communicator::allocate(uint64_t bytes) {
   const std::optional<uint64_t> offset = state_.endpoint.memory->allocate(bytes);
@@ -199,8 +218,9 @@ void Communicator::exclude(int rank) {
 std::unique_ptr<Communicator> Communicator::shrink() {
   return worker_.run([&] {
     auto survivors = std::make_shared<RenumberedTransport>(transport_, state_.endpoint.lost);
-    return std::unique_ptr<Communicator>(new Communicator(
-        std::move(survivors), state_.patience, state_.endpoint.memory, state_.endpoint.attempts));
+    auto shrunk = std::make_unique<Communicator>(survivors, state_.patience);
+    carry_over(state_.endpoint, *survivors, shrunk->state_.endpoint);
+    return shrunk;
   });
 }
 

@@ -99,9 +99,6 @@ class Communicator {
   std::unique_ptr<Communicator> shrink();
 
  private:
-  Communicator(std::shared_ptr<Transport> transport, const Patience& patience,
-               std::shared_ptr<WindowMemory> memory, uint64_t attempts);
-
   std::shared_ptr<Transport> transport_;
   HostCopyEngine copies_;
   ExchangeState state_;
