@@ -44,7 +44,7 @@ void on_survivors(const std::function<void(RenumberedTransport&)>& body) {
   });
 }
 
-Event next_event(Transport& transport) {
+Event event_of(Transport& transport) {
   for (const Instant until = transport.now() + 1s; transport.now() < until;) {
     Event event = transport.poll();
     if (event.kind != Event::Kind::kNothing) {
@@ -103,7 +103,7 @@ TEST(RenumberedTransport, CarriesMessagesWritesAndSignals) {
     }
     int messages = 0;
     for (int seen = 0; seen < 2 * kNewRanks; ++seen) {
-      const Event event = next_event(survivors);
+      const Event event = event_of(survivors);
       ASSERT_NE(event.kind, Event::Kind::kNothing);
       if (event.kind == Event::Kind::kMessage) {
         ASSERT_EQ(event.message.size(), 1u);
@@ -135,9 +135,9 @@ TEST(RenumberedTransport, WhatLostRanksSendIsThrownAway) {
                                   two_lost());
     survivors.wait(survivors.now() + 10ms);
     survivors.post((survivors.rank() + 1) % kNewRanks, std::span(&text, 1));
-    const Event event = next_event(survivors);
+    const Event event = event_of(survivors);
     EXPECT_EQ(event.peer, (survivors.rank() + kNewRanks - 1) % kNewRanks);
-    EXPECT_EQ(next_event(survivors).kind, Event::Kind::kNothing);
+    EXPECT_EQ(event_of(survivors).kind, Event::Kind::kNothing);
   });
 }
 

@@ -62,7 +62,7 @@ TEST(RouteVersions, KeepsTheOneInUseAndTheNewestOnes) {
   EXPECT_EQ(versions_of(routes), (Versions{1, 14, 15, 16, 17, 18, 19, 20}));
 }
 
-std::vector<HeldRoutes> held(const std::vector<int64_t>& versions) {
+std::vector<HeldRoutes> holding(const std::vector<int64_t>& versions) {
   std::vector<HeldRoutes> routes;
   for (const int64_t version : versions) {
     routes.push_back(HeldRoutes{version, version * 100});
@@ -71,25 +71,25 @@ std::vector<HeldRoutes> held(const std::vector<int64_t>& versions) {
 }
 
 TEST(ChooseRoutes, TheNewestThatAllHold) {
-  EXPECT_EQ(choose_routes({held({0})}).version, 0);
-  EXPECT_EQ(choose_routes({held({0, 1}), held({0})}).version, 0);
-  EXPECT_EQ(choose_routes({held({1, 2}), held({1, 2, 3})}).version, 2);
-  EXPECT_EQ(choose_routes({{}, held({0, 7}), {}, held({0, 7})}).version, 7) << "lost ranks";
+  EXPECT_EQ(choose_routes({holding({0})}).version, 0);
+  EXPECT_EQ(choose_routes({holding({0, 1}), holding({0})}).version, 0);
+  EXPECT_EQ(choose_routes({holding({1, 2}), holding({1, 2, 3})}).version, 2);
+  EXPECT_EQ(choose_routes({{}, holding({0, 7}), {}, holding({0, 7})}).version, 7) << "lost ranks";
 }
 
 TEST(ChooseRoutes, WhoMissedAVersionHoldsUpNobodyForLong) {
-  EXPECT_EQ(choose_routes({held({0, 1, 2}), held({0, 2}), held({0, 1})}).version, 0);
-  EXPECT_EQ(choose_routes({held({0, 1, 2}), held({0, 2}), held({0, 1, 2})}).version, 2);
+  EXPECT_EQ(choose_routes({holding({0, 1, 2}), holding({0, 2}), holding({0, 1})}).version, 0);
+  EXPECT_EQ(choose_routes({holding({0, 1, 2}), holding({0, 2}), holding({0, 1, 2})}).version, 2);
 }
 
 TEST(ChooseRoutes, NamesWhoHoldsAnother) {
   const std::vector<HeldRoutes> other = {{0, 0}, {1, 5}};
-  EXPECT_EQ(choose_routes({held({0, 1}), {}, other}).conflict,
+  EXPECT_EQ(choose_routes({holding({0, 1}), {}, other}).conflict,
             "routes of version 1 on rank 2 are not those on rank 0");
-  EXPECT_EQ(choose_routes({held({0}), held({0, 1, 2}), {{0, 0}, {1, 5}, {3, 300}}}).conflict,
+  EXPECT_EQ(choose_routes({holding({0}), holding({0, 1, 2}), {{0, 0}, {1, 5}, {3, 300}}}).conflict,
             "routes of version 1 on rank 2 are not those on rank 1")
       << "also before all hold it";
-  EXPECT_EQ(choose_routes({held({0, 1, 2}), {{0, 0}, {1, 5}, {2, 200}}}).conflict, "")
+  EXPECT_EQ(choose_routes({holding({0, 1, 2}), {{0, 0}, {1, 5}, {2, 200}}}).conflict, "")
       << "nobody goes back to it";
 }
 
