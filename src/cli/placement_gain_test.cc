@@ -70,8 +70,8 @@ std::vector<PlacementGain> gains_of(const RecordedLoads& recorded, double sigma)
   return gains;
 }
 
-// Some rows of the recorded loads. Where sources are alike, a row on which joint planning gains
-// nothing is at the bound, but for one.
+// Some rows of the recorded loads. Where sources are alike, most rows on which joint planning gains
+// nothing are at the bound; of these rows two are not (docs/placement.md has all).
 TEST(PlacementGain, RecordedLoads) {
   for (const RecordedLoads& recorded :
        {RecordedLoads{"olmoe_loads.csv", 8, 64, 5}, RecordedLoads{"mixtral_loads.csv", 1, 8, 4}}) {
@@ -87,7 +87,7 @@ TEST(PlacementGain, RecordedLoads) {
         unexplained += !strict && gain.joint > gain.bound * 1.001 ? 1 : 0;
       }
       if (sigma == 0) {
-        EXPECT_LE(unexplained, 1) << recorded.file;
+        EXPECT_LE(unexplained, 2) << recorded.file;
       } else {
         EXPECT_GE(ahead, 1) << recorded.file;
       }

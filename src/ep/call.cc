@@ -314,8 +314,7 @@ void Attempt::hear_of_the_past(const Event& event) {
     return;
   }
   MessageReader reader(event.message);
-  reader.get<uint64_t>();
-  if (reader.get<uint8_t>() == kDecide) {
+  if (reader.get<uint64_t>() > endpoint_.foreign && reader.get<uint8_t>() == kDecide) {
     read_decision(event.peer, reader, true);
   }
 }

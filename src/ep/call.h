@@ -42,7 +42,7 @@ struct Endpoint {
   RankSet lost;
   RankSet excluded;          // to be lost in the next call
   uint64_t attempts = 0;     // number of the latest one; the first is 1
-  uint64_t foreign = 0;      // attempts up to this one numbered the ranks otherwise
+  uint64_t foreign = 0;      // up to this number, attempts were among ranks of other numbers
   std::vector<Event> early;  // of later attempts, in order of arrival
   // Messages between two ranks, outside attempts, that nobody has asked for yet.
   std::vector<Event> direct;

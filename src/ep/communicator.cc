@@ -68,19 +68,30 @@ Result<std::vector<std::string>> nics_of(const CommunicatorOptions& options, con
   return std::vector<std::string>{*address};
 }
 
-// Events under the numbers that survivors of `lost` have among themselves: some may have begun with
-// the new communicator while this rank was still in the last call of the old one.
-std::vector<Event> renumbered(const std::vector<Event>& events, const RankSet& lost) {
-  std::vector<Event> kept;
-  for (const Event& event : events) {
-    if (!lost.has(event.peer)) {
-      kept.push_back(event);
-      const std::vector<int> gone = lost.ranks();
-      kept.back().peer -= static_cast<int>(
-          std::count_if(gone.begin(), gone.end(), [&](int rank) { return rank < event.peer; }));
+void carry_over(std::vector<Event>& from, const RenumberedTransport& survivors,
+                std::vector<Event>& to) {
+  for (Event& event : from) {
+    event.peer = survivors.number_of(event.peer);
+    if (event.peer >= 0) {
+      to.push_back(std::move(event));
     }
   }
-  return kept;
+  from.clear();
+}
+
+// With what came in already from survivors that are ahead.
+void carry_over(Endpoint& from, const RenumberedTransport& survivors, Endpoint& to) {
+  to.memory = from.memory;
+  to.attempts = from.attempts;
+  to.foreign = from.attempts;
+  to.sends = from.sends;
+  carry_over(from.early, survivors, to.early);
+  carry_over(from.direct, survivors, to.direct);
+  for (const int rank : from.excluded.ranks()) {
+    if (survivors.number_of(rank) >= 0) {
+      to.excluded.add(survivors.number_of(rank));
+    }
+  }
 }
 
 }  // namespace
@@ -143,16 +154,6 @@ Result<std::unique_ptr<Communicator>> Communicator::open(const RankMap& ranks, i
 
 Communicator::Communicator(std::shared_ptr<Transport> transport, const Patience& patience)
     : transport_(std::move(transport)), state_(*transport_, copies_, patience) {}
-
-Communicator::Communicator(std::shared_ptr<Transport> survivors, const ExchangeState& old)
-    : Communicator(std::move(survivors), old.patience) {
-  state_.endpoint.memory = old.endpoint.memory;
-  state_.endpoint.attempts = old.endpoint.attempts;
-  state_.endpoint.foreign = old.endpoint.attempts;
-  state_.endpoint.sends = old.endpoint.sends;
-  state_.endpoint.early = renumbered(old.endpoint.early, old.endpoint.lost);
-  state_.endpoint.direct = renumbered(old.endpoint.direct, old.endpoint.lost);
-}
 
 Result<WindowBuffer> Communicator::allocate(uint64_t bytes) {
   const std::optional<uint64_t> offset = state_.endpoint.memory->allocate(bytes);
@@ -272,7 +273,9 @@ void Communicator::exclude(int rank) {
 std::unique_ptr<Communicator> Communicator::shrink() {
   return worker_.run([&] {
     auto survivors = std::make_shared<RenumberedTransport>(transport_, state_.endpoint.lost);
-    return std::unique_ptr<Communicator>(new Communicator(std::move(survivors), state_));
+    auto shrunk = std::make_unique<Communicator>(survivors, state_.patience);
+    carry_over(state_.endpoint, *survivors, shrunk->state_.endpoint);
+    return shrunk;
   });
 }
 

@@ -120,9 +120,6 @@ class Communicator {
   std::unique_ptr<Communicator> shrink();
 
  private:
-  // What is left of a communicator whose state is `old`.
-  Communicator(std::shared_ptr<Transport> survivors, const ExchangeState& old);
-
   std::shared_ptr<Transport> transport_;
   HostCopyEngine copies_;
   ExchangeState state_;

@@ -348,7 +348,9 @@ std::string repeats_bit_for_bit(ExchangeState& state, const Load& load) {
   return {};
 }
 
-std::string token_major(Transport& transport) {
+namespace {
+
+std::string every_so_many_loads(Transport& transport, uint64_t every) {
   HostCopyEngine copies;
   ExchangeState state(transport, copies, Patience{});
   uint64_t seed = 1;
@@ -359,6 +361,9 @@ std::string token_major(Transport& transport) {
            {std::tuple{8, 2, 16, 13}, {7, 3, 5, 1}, {64, 8, 40, 6}, {3, 3, 1, 4}, {5, 1, 9, 0}}) {
         const DataType type = seed % 2 == 0 ? DataType::kFp32 : DataType::kBf16;
         const Load load{experts, top_k, hidden, tokens, type, pattern, mode, seed++};
+        if (seed % every != 0) {
+          continue;
+        }
         std::string wrong = round_trip(state, load);
         if (!wrong.empty()) {
           return std::string(transport_name(mode)) + ", pattern " +
@@ -376,5 +381,11 @@ std::string token_major(Transport& transport) {
   }
   return {};
 }
+
+}  // namespace
+
+std::string token_major(Transport& transport) { return every_so_many_loads(transport, 1); }
+
+std::string token_major_in_part(Transport& transport) { return every_so_many_loads(transport, 3); }
 
 }  // namespace mixnet::ep::conformance

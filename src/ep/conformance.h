@@ -69,5 +69,7 @@ std::string repeats_bit_for_bit(ExchangeState& state, const Load& load);
 
 // All of the above for many shapes of loads.
 std::string token_major(Transport& transport);
+// For every third of them, in every mode and pattern: for many ranks.
+std::string token_major_in_part(Transport& transport);
 
 }  // namespace mixnet::ep::conformance

@@ -363,11 +363,13 @@ std::string sums_in_order(ExchangeState& state, const Amount& amount) {
   return wrong.empty() ? reduce_scatter_in_order(state, all) : wrong;
 }
 
-std::string collectives(Transport& transport) {
+namespace {
+
+std::string collectives_of(Transport& transport, const std::vector<int64_t>& sizes) {
   HostCopyEngine copies;
   ExchangeState state(transport, copies, Patience{});
   uint64_t seed = 1;
-  for (const int64_t elements : {0, 1, 7, 1000, 100'003}) {
+  for (const int64_t elements : sizes) {
     for (const DataType type : {DataType::kBf16, DataType::kFp32}) {
       std::string wrong = check_amount(state, Amount{elements, type, seed++});
       if (!wrong.empty()) {
@@ -377,6 +379,16 @@ std::string collectives(Transport& transport) {
   }
   const uint64_t used = state.endpoint.memory->used();
   return used == 0 ? "" : std::to_string(used) + " bytes of the window are still lent";
+}
+
+}  // namespace
+
+std::string collectives(Transport& transport) {
+  return collectives_of(transport, {0, 1, 7, 1000, 100'003});
+}
+
+std::string collectives_in_part(Transport& transport) {
+  return collectives_of(transport, {7, 5003});
 }
 
 }  // namespace mixnet::ep::conformance

@@ -33,5 +33,7 @@ std::string sums_in_order(ExchangeState& state, const Amount& amount);
 
 // All of the above and barriers, for many sizes, both types and all roots.
 std::string collectives(Transport& transport);
+// For a small and a middling size: for many ranks.
+std::string collectives_in_part(Transport& transport);
 
 }  // namespace mixnet::ep::conformance

@@ -12,12 +12,12 @@
 namespace mixnet::ep {
 namespace {
 
-// The numbers that a rank declares: its room for the worst case, the newest routes that it has and
-// what they are, its offer of places, then rows per rank, then rows per host.
+// The numbers that a rank declares: its room for the worst case, the routes that it holds as pairs
+// of version and fingerprint, its offer of places, then rows per rank, then rows per host.
 constexpr std::size_t kWorst = 0;
 constexpr std::size_t kRoutes = 1;
-constexpr std::size_t kFingerprint = 2;
-constexpr std::size_t kOffer = 3;
+constexpr std::size_t kOffer = kRoutes + 2 * RouteVersions::kMost;
+constexpr int64_t kNoVersion = -1;
 constexpr std::size_t kRows = kOffer + Places::kNumbers;
 
 std::string bad_input(const DispatchInput& input, const DispatchOptions& options) {
@@ -39,6 +39,22 @@ std::string bad_input(const DispatchInput& input, const DispatchOptions& options
     return "x is null although there are tokens";
   }
   return bad_choice(input.choices, options.experts).value_or("");
+}
+
+void declare_routes(const RouteVersions& routes, std::vector<int64_t>& numbers) {
+  for (const HeldRoutes& held : routes.held()) {
+    numbers.push_back(held.version);
+    numbers.push_back(held.fingerprint);
+  }
+  numbers.resize(kOffer, kNoVersion);
+}
+
+std::vector<HeldRoutes> declared_routes(const std::vector<int64_t>& numbers) {
+  std::vector<HeldRoutes> held;
+  for (std::size_t i = kRoutes; i < kOffer && numbers[i] != kNoVersion; i += 2) {
+    held.push_back(HeldRoutes{numbers[i], numbers[i + 1]});
+  }
+  return held;
 }
 
 bool uses_relays(TransportMode mode) {
@@ -159,8 +175,8 @@ Declaration DispatchCall::declare(Places& places) {
   if (own.refusal.empty()) {
     choose(state_.endpoint.lost);
   }
-  const int64_t newest = state_.routes.newest();
-  own.numbers = {options_.worst_tokens, newest, state_.routes.up_to(newest).fingerprint()};
+  own.numbers = {options_.worst_tokens};
+  declare_routes(state_.routes, own.numbers);
   places.offer(own.numbers);
   for (const auto& copies : handle_->lists.to_rank) {
     own.numbers.push_back(static_cast<int64_t>(copies.size()));
@@ -178,27 +194,18 @@ void DispatchCall::choose(const RankSet& lost) {
   handle_->lists = send_lists(TopK{live_.experts, input_.choices.top_k}, experts, ranks_);
 }
 
-// The newest routes that all ranks have. Who has the same version has to have the same table.
 std::string DispatchCall::choose_routes(const Attempt& attempt) {
-  int first = self_;
-  routes_ = state_.routes.newest();
-  for (int rank = ranks_.ranks() - 1; rank >= 0; --rank) {
-    if (attempt.takes_part(rank)) {
-      first = rank;
-      routes_ = std::min(routes_, attempt.declarations()[at(rank)].numbers[kRoutes]);
-    }
-  }
-  const auto& expected = attempt.declarations()[at(first)].numbers;
+  std::vector<std::vector<HeldRoutes>> held(at(ranks_.ranks()));
   for (int rank = 0; rank < ranks_.ranks(); ++rank) {
-    if (!attempt.takes_part(rank)) {
-      continue;
-    }
-    const auto& numbers = attempt.declarations()[at(rank)].numbers;
-    if (numbers[kRoutes] == expected[kRoutes] && numbers[kFingerprint] != expected[kFingerprint]) {
-      return "dispatch: routes of version " + std::to_string(numbers[kRoutes]) + " on rank " +
-             std::to_string(rank) + " are not those on rank " + std::to_string(first);
+    if (attempt.takes_part(rank)) {
+      held[at(rank)] = declared_routes(attempt.declarations()[at(rank)].numbers);
     }
   }
+  const RouteChoice choice = ep::choose_routes(held);
+  if (!choice.conflict.empty()) {
+    return "dispatch: " + choice.conflict;
+  }
+  routes_ = choice.version;
   state_.routes.forget_before(routes_);
   return {};
 }
@@ -223,7 +230,7 @@ RowPlan DispatchCall::plan_of(const Attempt& attempt) {
                          input_.choices.top_k, true, options_.weighted};
   handle_->flows.clear();
   if (uses_relays(options_.mode)) {
-    handle_->flows = plan_flows(handle_->counts, ranks_, state_.routes.up_to(routes_),
+    handle_->flows = plan_flows(handle_->counts, ranks_, state_.routes.table(routes_),
                                 state_.endpoint.transport.rails(), attempt.lost());
   }
   relay_bytes_ = place_flows(handle_->flows, ranks_, shape);

@@ -12,7 +12,7 @@
 #include "ep/exchange_plan.h"
 #include "ep/layout.h"
 #include "ep/places.h"
-#include "ep/routes.h"
+#include "ep/route_versions.h"
 
 // What dispatch and combine share.
 namespace mixnet::ep {

@@ -5,8 +5,8 @@
 
 namespace mixnet::ep {
 
-FlowMover::FlowMover(Attempt& attempt, Traffic& traffic, std::vector<Path> paths)
-    : attempt_(attempt), traffic_(traffic), paths_(std::move(paths)), fed_(paths_.size()) {
+FlowMover::FlowMover(Attempt& attempt, ExchangeState& state, std::vector<Path> paths)
+    : attempt_(attempt), state_(state), paths_(std::move(paths)), fed_(paths_.size()) {
   const int self = attempt.transport().rank();
   for (std::size_t index = 0; index < paths_.size(); ++index) {
     for (std::size_t node = 0; node < paths_[index].nodes.size(); ++node) {
@@ -77,19 +77,34 @@ void FlowMover::move(const Task& task, int chunk) {
   }
   const int next = path.nodes[at(task.node) + 1];
   const int rail = path.rails[at(task.node)];
-  const Address here = attempt_.transport().window().base + path.places[at(task.node)];
-  const uint64_t there = path.places[at(task.node) + 1];
   if (chunk == 0 && path.prefix_bytes > 0) {
-    attempt_.transport().write(
-        RemoteWrite{next, rail, here + path.prefix_at, path.prefix_bytes, there + path.prefix_at});
+    send(task, path.prefix_at, path.prefix_bytes);
   }
   const RowRange part = chunk_of(path, chunk);
-  const uint64_t first = static_cast<uint64_t>(part.first) * path.row_bytes;
   const uint64_t bytes = static_cast<uint64_t>(part.rows) * path.row_bytes;
-  attempt_.transport().write(RemoteWrite{next, rail, here + first, bytes, there + first});
+  send(task, static_cast<uint64_t>(part.first) * path.row_bytes, bytes);
   attempt_.signal(next, rail, static_cast<uint32_t>(task.path));
-  traffic_.nic_bytes[at(rail)] += static_cast<int64_t>(bytes);
-  traffic_.nic_copies += part.rows;
+  if (rail == kInsideHost) {
+    state_.traffic.inside_copies += part.rows;
+  } else {
+    state_.traffic.nic_bytes[at(rail)] += static_cast<int64_t>(bytes);
+    state_.traffic.nic_copies += part.rows;
+  }
+}
+
+// To the next node, from and to the same offset in the place of each.
+void FlowMover::send(const Task& task, uint64_t first, uint64_t bytes) {
+  const Path& path = paths_[at(task.path)];
+  Transport& transport = attempt_.transport();
+  const int next = path.nodes[at(task.node) + 1];
+  const int rail = path.rails[at(task.node)];
+  const Address from = transport.window().base + path.places[at(task.node)] + first;
+  const uint64_t to = path.places[at(task.node) + 1] + first;
+  if (rail == kInsideHost) {
+    state_.copies.copy(transport.mapped(next) + to, from, bytes);
+  } else {
+    transport.write(RemoteWrite{next, rail, from, bytes, to});
+  }
 }
 
 RowRange chunk_of(const FlowMover::Path& path, int chunk) {

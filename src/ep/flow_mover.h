@@ -14,7 +14,7 @@ class FlowMover {
  public:
   struct Path {
     std::vector<int> nodes;
-    std::vector<int> rails;        // [nodes - 1]
+    std::vector<int> rails;        // [nodes - 1], or kInsideHost
     std::vector<uint64_t> places;  // [nodes] in the window of each
     int64_t rows = 0;
     uint64_t row_bytes = 0;
@@ -27,7 +27,7 @@ class FlowMover {
   };
 
   // Paths are numbered alike on all ranks.
-  FlowMover(Attempt& attempt, Traffic& traffic, std::vector<Path> paths);
+  FlowMover(Attempt& attempt, ExchangeState& state, std::vector<Path> paths);
 
   const Path& path(int index) const { return paths_[at(index)]; }
   // This rank, its feeder, has put the next chunk (with the first one, the prefix too) at the
@@ -49,9 +49,10 @@ class FlowMover {
 
   int arrived(const Task& task) const;
   void move(const Task& task, int chunk);
+  void send(const Task& task, uint64_t first, uint64_t bytes);
 
   Attempt& attempt_;
-  Traffic& traffic_;
+  ExchangeState& state_;
   std::vector<Path> paths_;
   std::vector<Task> tasks_;
   std::vector<int> fed_;  // [path] chunks, by this rank

@@ -61,8 +61,8 @@ Event RenumberedTransport::poll() {
     if (event.kind == Event::Kind::kNothing) {
       return event;
     }
-    if (renamed_[at(event.peer)] >= 0) {
-      event.peer = renamed_[at(event.peer)];
+    if (number_of(event.peer) >= 0) {
+      event.peer = number_of(event.peer);
       return event;
     }
   }

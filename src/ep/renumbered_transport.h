@@ -15,6 +15,9 @@ class RenumberedTransport final : public Transport {
   // The rank of `inner` is not in `lost`.
   RenumberedTransport(std::shared_ptr<Transport> inner, const RankSet& lost);
 
+  // The number of a rank of `inner`; -1: it is lost.
+  int number_of(int old) const { return renamed_[at(old)]; }
+
   const RankMap& ranks() const override { return ranks_; }
   int rank() const override { return rank_; }
   int rails() const override { return inner_->rails(); }

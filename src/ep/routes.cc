@@ -17,10 +17,19 @@ Error bad_route(int source, int host, const std::string& what) {
                {}};
 }
 
+// From the rank of a relay where rows come in to the one where they go out.
+bool is_handover(const std::vector<Hop>& hops, std::size_t i, const RankMap& ranks) {
+  return i > 0 && i + 1 < hops.size() && hops[i].from != hops[i].to &&
+         ranks.same_host(hops[i].from, hops[i].to) && hops[i - 1].rail != kInsideHost;
+}
+
 std::string bad_hops(const Carrier& carrier, const RankMap& ranks, int rails) {
   for (const Hop& hop : carrier.hops) {
     if (hop.from < 0 || hop.from >= ranks.ranks() || hop.to < 0 || hop.to >= ranks.ranks()) {
       return "ranks are 0 to " + std::to_string(ranks.ranks() - 1);
+    }
+    if (hop.rail == kInsideHost) {
+      continue;
     }
     if (hop.rail < 0 || hop.rail >= rails) {
       return "rank " + std::to_string(hop.from) + " has no NIC " + std::to_string(hop.rail);
@@ -30,9 +39,12 @@ std::string bad_hops(const Carrier& carrier, const RankMap& ranks, int rails) {
              " are on one host, where no NIC is needed";
     }
   }
-  for (std::size_t i = 1; i < carrier.hops.size(); ++i) {
-    if (carrier.hops[i].from != carrier.hops[i - 1].to) {
+  for (std::size_t i = 0; i < carrier.hops.size(); ++i) {
+    if (i > 0 && carrier.hops[i].from != carrier.hops[i - 1].to) {
       return "a relay sends on from the rank at which it received";
+    }
+    if (carrier.hops[i].rail == kInsideHost && !is_handover(carrier.hops, i, ranks)) {
+      return "only between two ranks of a relay does a hop stay inside its host";
     }
   }
   return {};
@@ -110,7 +122,7 @@ int64_t RouteTable::fingerprint() const {
       mix(std::bit_cast<uint64_t>(carrier.share));
       for (const Hop& hop : carrier.hops) {
         mix(static_cast<uint64_t>(hop.from) << 40 | static_cast<uint64_t>(hop.to) << 8 |
-            static_cast<uint64_t>(hop.rail));
+            static_cast<uint8_t>(hop.rail));
       }
     }
   }
@@ -141,24 +153,6 @@ std::vector<Carrier> RouteTable::usable(const RankMap& ranks, int rails, const R
     carrier.share /= total;
   }
   return usable;
-}
-
-void RouteVersions::hand_in(int64_t version, RouteTable table) {
-  if (version > newest()) {
-    tables_.emplace(version, std::move(table));
-  }
-}
-
-const RouteTable& RouteVersions::up_to(int64_t version) const {
-  const auto after = tables_.upper_bound(version);
-  return after == tables_.begin() ? after->second : std::prev(after)->second;
-}
-
-void RouteVersions::forget_before(int64_t version) {
-  const auto after = tables_.upper_bound(version);
-  if (after != tables_.begin()) {
-    tables_.erase(tables_.begin(), std::prev(after));
-  }
 }
 
 }  // namespace mixnet::ep

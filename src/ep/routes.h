@@ -2,20 +2,22 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/result.h"
 #include "ep/rank_map.h"
 #include "ep/rank_set.h"
+#include "ep/transport.h"
 
 // Which way the tokens of a rank take to another host. Inside hosts they are gathered at the rank
 // that feeds a NIC (the delegation rank) and scattered from the rank where they come in; between
 // them they pass one NIC, or two with an optical relay (MixNet, SIGCOMM 2025, sections 5.2, 5.3).
 namespace mixnet::ep {
 
-// From one host to another, leaving by NIC `rail` of `from` and coming in at `to`.
+// From one host to another, leaving by NIC `rail` of `from` and coming in at `to`. With the rail
+// kInsideHost: between ranks of a relaying host, where one has the NIC of the first circuit and the
+// other that of the second.
 struct Hop {
   int from = 0;
   int rail = 0;
@@ -52,21 +54,6 @@ class RouteTable {
 
  private:
   std::map<std::pair<int, int>, std::vector<Carrier>> carriers_;
-};
-
-// The tables that a rank was given, by version. A rank may have one that others still wait for.
-class RouteVersions {
- public:
-  // Versions grow; one that is not newer than the newest is ignored.
-  void hand_in(int64_t version, RouteTable table);
-  int64_t newest() const { return tables_.rbegin()->first; }
-  // The newest that is at most `version`.
-  const RouteTable& up_to(int64_t version) const;
-  // Forgets tables before the one for `version`, which nobody will go back to.
-  void forget_before(int64_t version);
-
- private:
-  std::map<int64_t, RouteTable> tables_{{0, RouteTable()}};
 };
 
 }  // namespace mixnet::ep

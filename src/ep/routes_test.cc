@@ -29,6 +29,7 @@ void expect_refused(const std::vector<Carrier>& carriers, const std::string& why
 TEST(Routes, TakesOneHopARelayAndTheOtherRanksNic) {
   EXPECT_EQ(check_of(0, 1, {{{{0, 0, 2}}, 1}}), "");
   EXPECT_EQ(check_of(0, 1, {{{{1, 1, 3}}, 0.5}, {{{0, 0, 4}, {4, 1, 2}}, 0.5}}), "");
+  EXPECT_EQ(check_of(4, 1, {{{{4, 0, 0}, {0, kInsideHost, 1}, {1, 1, 3}}, 1}}), "");
   EXPECT_TRUE(RouteTable().check(three_hosts(), 0).ok());
 }
 
@@ -37,10 +38,15 @@ TEST(Routes, NamesWhatIsWrong) {
   expect_refused({{{{0, 0, 5}}, 1}}, "ranks are 0 to 4");
   expect_refused({{{{-1, 0, 2}}, 1}}, "ranks are 0 to 4");
   expect_refused({{{{0, 2, 2}}, 1}}, "rank 0 has no NIC 2");
-  expect_refused({{{{0, -1, 2}}, 1}}, "rank 0 has no NIC -1");
+  expect_refused({{{{0, -2, 2}}, 1}}, "rank 0 has no NIC -2");
   expect_refused({{{{0, 0, 1}}, 1}}, "ranks 0 and 1 are on one host, where no NIC is needed");
   expect_refused({{{{0, 0, 4}, {3, 0, 4}}, 1}},
                  "a relay sends on from the rank at which it received");
+  const std::string inside = "only between two ranks of a relay does a hop stay inside its host";
+  expect_refused({{{{0, kInsideHost, 2}}, 1}}, inside);
+  expect_refused({{{{0, kInsideHost, 1}, {1, 0, 2}}, 1}}, inside);
+  expect_refused({{{{0, 0, 2}, {2, kInsideHost, 3}}, 1}}, inside);
+  expect_refused({{{{0, 0, 4}, {4, kInsideHost, 4}, {4, 0, 2}}, 1}}, inside);
   expect_refused({{{{4, 0, 2}}, 1}}, "the first hop leaves from the host of the source");
   expect_refused({{{{0, 0, 4}}, 1}}, "the last hop ends in the host");
   expect_refused({{{{0, 0, 2}}, 1.5}}, "shares are between 0 and 1");

@@ -77,7 +77,7 @@ RowExchange::RowExchange(Attempt& attempt, ExchangeState& state, const RowPlan& 
       pulls_(pulls),
       ranks_(attempt.transport().ranks()),
       self_(attempt.transport().rank()),
-      mover_(attempt, state.traffic, forward_paths(plan, ranks_)) {
+      mover_(attempt, state, forward_paths(plan, ranks_)) {
   pulls_.resize(plan.flows.size());
   for (std::size_t flow = 0; flow < plan.flows.size(); ++flow) {
     if (plan.flows[flow].host == ranks_.host_of(self_)) {

@@ -81,7 +81,7 @@ RowReturn::RowReturn(Attempt& attempt, ExchangeState& state, const ReturnPlan& p
       plan_(plan),
       ranks_(attempt.transport().ranks()),
       self_(attempt.transport().rank()),
-      mover_(attempt, state.traffic, backward_paths(plan)) {}
+      mover_(attempt, state, backward_paths(plan)) {}
 
 void RowReturn::push() {
   for (std::size_t flow = 0; flow < plan_.flows.size(); ++flow) {

@@ -13,18 +13,30 @@ Worker::~Worker() {
   }
 }
 
-bool Worker::idle() {
+bool Worker::take_turn() {
   const std::lock_guard lock(mutex_);
-  return tasks_.empty() && !busy_;
+  if (busy_ || !tasks_.empty()) {
+    return false;
+  }
+  busy_ = true;
+  return true;
+}
+
+void Worker::end_turn() {
+  {
+    const std::lock_guard lock(mutex_);
+    busy_ = false;
+  }
+  changed_.notify_one();
 }
 
 void Worker::enqueue(std::function<void()> task) {
   {
     const std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
-  }
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { work(); });
+    if (!thread_.joinable()) {
+      thread_ = std::thread([this] { work(); });
+    }
   }
   changed_.notify_one();
 }
@@ -32,15 +44,17 @@ void Worker::enqueue(std::function<void()> task) {
 void Worker::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return ending_ || !tasks_.empty(); });
+    changed_.wait(lock, [&] { return !busy_ && (ending_ || !tasks_.empty()); });
     if (tasks_.empty()) {
       return;
     }
-    const std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
-    busy_ = true;
-    lock.unlock();
-    task();
+    {
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      busy_ = true;
+      lock.unlock();
+      task();
+    }
     lock.lock();
     busy_ = false;
   }

@@ -13,7 +13,8 @@
 namespace mixnet::ep {
 
 // Runs tasks one after the other, in the order in which they come: on the calling thread as long as
-// everybody waits for their results, on a thread of its own once somebody does not.
+// everybody waits for their results, on a thread of its own once somebody does not. From any
+// thread, but not from within a task.
 class Worker {
  public:
   Worker() = default;
@@ -35,14 +36,36 @@ class Worker {
   // Start and wait.
   template <typename Task>
   std::invoke_result_t<Task> run(Task task) {
-    if (idle()) {
+    if (const Turn turn(*this); turn.taken()) {
       return task();
     }
     return start(std::move(task)).get();
   }
 
  private:
-  bool idle();
+  // Of the calling thread, if nobody else is at work.
+  class Turn {
+   public:
+    explicit Turn(Worker& worker) : worker_(worker), taken_(worker.take_turn()) {}
+    ~Turn() {
+      if (taken_) {
+        worker_.end_turn();
+      }
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    Turn(Turn&&) = delete;
+    Turn& operator=(Turn&&) = delete;
+
+    bool taken() const { return taken_; }
+
+   private:
+    Worker& worker_;
+    bool taken_;
+  };
+
+  bool take_turn();
+  void end_turn();
   void enqueue(std::function<void()> task);
   void work();
 
@@ -51,7 +74,7 @@ class Worker {
   std::deque<std::function<void()>> tasks_;  // guarded by mutex_
   bool busy_ = false;                        // guarded by mutex_
   bool ending_ = false;                      // guarded by mutex_
-  std::thread thread_;                       // none until the first start()
+  std::thread thread_;  // none until the first start(); guarded by mutex_ until the end
 };
 
 }  // namespace mixnet::ep

@@ -56,8 +56,9 @@ TEST_F(PolicyCommand, PublishedTable2) {
   const ProgramRun done =
       run("'" MIXNET_SOURCE_DIR "/examples/reproduction/overlap-table2.toml' --json");
   ASSERT_EQ(done.exit_code, 0) << done.errors;
+  const json answer = json::parse(done.output);
   int found = 0;
-  for (const json& choice : json::parse(done.output)["rows"][0]["choices"]) {
+  for (const json& choice : answer["rows"][0]["choices"]) {
     if (choice["mode"] != 1) {
       continue;
     }

@@ -1,5 +1,3 @@
-#include "ep/communicator.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "ep/communicator.h"
 
 // Every call of a Communicator reaches its collective, with its arguments in their places, and what
 // is started ends in order. What collectives promise is tested beside them.
@@ -46,7 +46,7 @@ void expect_ok(const Status& status) {
 
 using Floats = std::vector<float>;
 
-TEST(Communicator, HasTheCollectives) {
+TEST(CommunicatorCalls, HasTheCollectives) {
   run_ranks([](Communicator& ranks) {
     const auto own = static_cast<float>(ranks.rank());
     expect_ok(ranks.barrier());
@@ -77,7 +77,7 @@ TEST(Communicator, HasTheCollectives) {
   });
 }
 
-TEST(Communicator, StartsCollectivesThatEndInOrder) {
+TEST(CommunicatorCalls, StartsCollectivesThatEndInOrder) {
   run_ranks([](Communicator& ranks) {
     const auto own = static_cast<float>(ranks.rank());
     Floats terms{own, own, own, own};
@@ -97,7 +97,7 @@ TEST(Communicator, StartsCollectivesThatEndInOrder) {
   });
 }
 
-TEST(Communicator, MovesBytesBetweenTwoRanks) {
+TEST(CommunicatorCalls, MovesBytesBetweenTwoRanks) {
   run_ranks([](Communicator& ranks) {
     const int next = (ranks.rank() + 1) % kRanks;
     const int before = (ranks.rank() + kRanks - 1) % kRanks;
@@ -116,7 +116,7 @@ TEST(Communicator, MovesBytesBetweenTwoRanks) {
   });
 }
 
-TEST(Communicator, GivesTheSameErrorToAllAndGoesOn) {
+TEST(CommunicatorCalls, GivesTheSameErrorToAllAndGoesOn) {
   run_ranks([](Communicator& ranks) {
     Floats data{1, 1};
     const Status failed = ranks.all_reduce(of(data), ranks.rank() == 1 ? 1 : 2, DataType::kFp32);
@@ -129,7 +129,7 @@ TEST(Communicator, GivesTheSameErrorToAllAndGoesOn) {
 }
 
 // Messages of the old communicator are still on their way when the new one begins.
-TEST(Communicator, ShrinksToTheSurvivors) {
+TEST(CommunicatorCalls, ShrinksToTheSurvivors) {
   run_ranks([](Communicator& ranks) {
     if (ranks.rank() == 0) {
       ranks.exclude(1);
@@ -154,7 +154,7 @@ TEST(Communicator, ShrinksToTheSurvivors) {
   });
 }
 
-TEST(Communicator, RefusesModeZeroWithoutNics) {
+TEST(CommunicatorCalls, RefusesModeZeroWithoutNics) {
   run_ranks(
       [](Communicator& ranks) {
         Floats x{1};
