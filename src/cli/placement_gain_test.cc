@@ -71,7 +71,7 @@ std::vector<PlacementGain> gains_of(const RecordedLoads& recorded, double sigma)
 }
 
 // Some rows of the recorded loads. Where sources are alike, most rows on which joint planning gains
-// nothing are at the bound; of these rows two are not (docs/placement.md has all).
+// nothing are at the bound; of these rows two are not (docs/reproduction.md has all).
 TEST(PlacementGain, RecordedLoads) {
   for (const RecordedLoads& recorded :
        {RecordedLoads{"olmoe_loads.csv", 8, 64, 5}, RecordedLoads{"mixtral_loads.csv", 1, 8, 4}}) {

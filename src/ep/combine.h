@@ -19,9 +19,9 @@ struct CombineInput {
   ConstAddress x;
   int64_t hidden = 0;
   DataType type = DataType::kBf16;
-  bool weighted = false;             // weights are handed in too
-  std::span<const float> weights;    // [handle->rows, top_k]
-  std::vector<ConstAddress> biases;  // up to 2 of [tokens, hidden], each added once
+  bool weighted = false;                  // weights are handed in too
+  std::span<const float> weights = {};    // [handle->rows, top_k]
+  std::vector<ConstAddress> biases = {};  // up to 2 of [tokens, hidden], each added once
 };
 
 struct Combined {

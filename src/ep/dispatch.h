@@ -24,8 +24,8 @@ struct DispatchInput {
   int64_t tokens = 0;
   int64_t hidden = 0;
   DataType type = DataType::kBf16;
-  TopK choices;                    // [tokens, top_k]
-  std::span<const float> weights;  // [tokens, top_k]; empty when the options say so
+  TopK choices;                         // [tokens, top_k]
+  std::span<const float> weights = {};  // [tokens, top_k]; empty when the options say so
 };
 
 struct DispatchOptions {
