@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostRanks = 64;
 constexpr int kMostRounds = 256;
-constexpr unsigned kLongestSeconds = 300;
+constexpr unsigned kRankSeconds = 300;
 
 // What the processes share; made of pages that fork() leaves shared.
 struct SharedBoard {
@@ -82,7 +82,7 @@ Status work_as_rank(SharedBoard& board, int rank, int rounds, const RankSetup& s
 }
 
 [[noreturn]] void run_child(SharedBoard& board, int rank, const std::function<Status()>& body) {
-  alarm(kLongestSeconds);
+  alarm(kRankSeconds);
   const Status status = body();
   if (!status) {
     std::strncpy(board.error[rank], status.error().text().c_str(), sizeof board.error[rank] - 1);

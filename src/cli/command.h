@@ -37,6 +37,9 @@ void print_json(const nlohmann::ordered_json& object);
 // not be written (full disk, closed descriptor).
 int finish_output(int exit_code);
 
+// Of one server, that an option may ask for.
+inline constexpr int kMostNics = 1024;
+
 // A number from `low` to `high`; unlike CLI::Range not NaN.
 CLI::Validator finite_range(double low, double high);
 

@@ -11,7 +11,7 @@
 namespace mixnet::cli {
 namespace {
 
-constexpr int kLongestSeconds = 120;
+constexpr int kPeerSeconds = 120;
 
 std::string quoted(const std::string& word) {
   std::string text = "'";
@@ -56,7 +56,7 @@ Result<std::string> program_beside_this(const std::string& name) {
 }
 
 Result<PeerTimes> run_peer(const std::string& what, const std::vector<std::string>& command) {
-  std::string line = fmt::format("exec timeout {}", kLongestSeconds);
+  std::string line = fmt::format("exec timeout {}", kPeerSeconds);
   for (const std::string& word : command) {
     line += " " + quoted(word);
   }

@@ -22,7 +22,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kDefaultServers = 8;
-constexpr int kMostNics = 1024;
 constexpr int kMostWindow = 256;
 // A P of more experts takes hundreds of megabytes per layer.
 constexpr int64_t kMostExperts = 1024;

@@ -19,7 +19,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // More NICs than any server has; the planner's work grows with their number.
-constexpr int kMostNics = 1024;
 // A wider table is no help on a terminal.
 constexpr std::size_t kWidestTable = 32;
 

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kParcels = 0;  // the subject of its signals
 constexpr uint64_t kParcelAlignment = 64;
 
-uint64_t padded(uint64_t bytes) {
+uint64_t parcel_room(uint64_t bytes) {
   return (bytes + kParcelAlignment - 1) / kParcelAlignment * kParcelAlignment;
 }
 
@@ -97,7 +97,7 @@ Attempt::Progress AllToAllCall::once(Attempt& attempt) {
     const int rank = (self_ + step) % ranks_.ranks();
     if (attempt.takes_part(rank)) {
       send(attempt, rank, places.receive_at()[at(rank)] + place_of(self_, rank), stage);
-      stage += by_nic(rank) ? padded(parcels_[at(rank)].bytes) : 0;
+      stage += by_nic(rank) ? parcel_room(parcels_[at(rank)].bytes) : 0;
     }
   }
   const auto missing = [&](int rank) {
@@ -134,7 +134,7 @@ std::vector<RoomNeed> AllToAllCall::needs() const {
     RoomNeed room;
     room.receive = place_of(ranks_.ranks(), rank);
     for (int to = 0; to < ranks_.ranks(); ++to) {
-      room.stage += ranks_.same_host(rank, to) ? 0 : padded(bytes_(at(rank), at(to)));
+      room.stage += ranks_.same_host(rank, to) ? 0 : parcel_room(bytes_(at(rank), at(to)));
     }
     rooms.push_back(room);
   }
@@ -144,7 +144,7 @@ std::vector<RoomNeed> AllToAllCall::needs() const {
 uint64_t AllToAllCall::place_of(int source, int rank) const {
   uint64_t place = 0;
   for (int before = 0; before < source; ++before) {
-    place += padded(bytes_(at(before), at(rank)));
+    place += parcel_room(bytes_(at(before), at(rank)));
   }
   return place;
 }

@@ -16,9 +16,9 @@ namespace {
 // of version and fingerprint, its offer of places, then rows per rank, then rows per host.
 constexpr std::size_t kWorst = 0;
 constexpr std::size_t kRoutes = 1;
-constexpr std::size_t kOffer = kRoutes + 2 * RouteVersions::kMost;
+constexpr std::size_t kDispatchOffer = kRoutes + 2 * RouteVersions::kMost;
 constexpr int64_t kNoVersion = -1;
-constexpr std::size_t kRows = kOffer + Places::kNumbers;
+constexpr std::size_t kRows = kDispatchOffer + Places::kNumbers;
 
 std::string bad_input(const DispatchInput& input, const DispatchOptions& options) {
   if (options.experts < 1 || input.tokens < 0 || input.hidden < 1 || input.choices.top_k < 1 ||
@@ -46,12 +46,12 @@ void declare_routes(const RouteVersions& routes, std::vector<int64_t>& numbers) 
     numbers.push_back(held.version);
     numbers.push_back(held.fingerprint);
   }
-  numbers.resize(kOffer, kNoVersion);
+  numbers.resize(kDispatchOffer, kNoVersion);
 }
 
 std::vector<HeldRoutes> declared_routes(const std::vector<int64_t>& numbers) {
   std::vector<HeldRoutes> held;
-  for (std::size_t i = kRoutes; i < kOffer && numbers[i] != kNoVersion; i += 2) {
+  for (std::size_t i = kRoutes; i < kDispatchOffer && numbers[i] != kNoVersion; i += 2) {
     held.push_back(HeldRoutes{numbers[i], numbers[i + 1]});
   }
   return held;
@@ -113,7 +113,7 @@ Result<Dispatched> DispatchCall::run() {
 
 Attempt::Progress DispatchCall::once(Attempt& attempt) {
   using Progress = Attempt::Progress;
-  Places places(attempt, state_.dispatch_sizes, kOffer);
+  Places places(attempt, state_.dispatch_sizes, kDispatchOffer);
   handle_ = std::make_shared<DispatchHandle>();
   const Declaration own = declare(places);
   if (attempt.announce(own) == Progress::kBroken) {

@@ -39,7 +39,7 @@ const std::byte* pattern(int from, int rail) {
   return bytes.data() + from * 8 + rail;
 }
 
-uint64_t part_of(int from, int rail, int rails) { return at(from * rails + rail) * kPart; }
+uint64_t lane_offset(int from, int rail, int rails) { return at(from * rails + rail) * kPart; }
 
 uint64_t start_of(std::size_t size_index) {
   uint64_t start = 0;
@@ -54,7 +54,7 @@ void send_all_sizes(FabricRails& self) {
     for (int rail = 0; rail < self.rails(); ++rail) {
       for (std::size_t k = 0; k < kSizes.size(); ++k) {
         self.write({peer, rail, host_address(pattern(self.rank(), rail)), kSizes[k],
-                    part_of(self.rank(), rail, self.rails()) + start_of(k)});
+                    lane_offset(self.rank(), rail, self.rails()) + start_of(k)});
         self.signal(peer, rail, static_cast<uint32_t>(k));
       }
     }
@@ -64,7 +64,7 @@ void send_all_sizes(FabricRails& self) {
 bool arrived(const TestRank& rank, const Event& event) {
   const uint64_t bytes = kSizes[event.immediate];
   const std::byte* const begin = rank.memory.data() +
-                                 part_of(event.peer, event.rail, rank.rails->rails()) +
+                                 lane_offset(event.peer, event.rail, rank.rails->rails()) +
                                  start_of(event.immediate);
   return std::memcmp(begin, pattern(event.peer, event.rail), bytes) == 0 &&
          begin[bytes] == std::byte{0};  // not a byte more

@@ -15,12 +15,12 @@
 namespace mixnet::ep {
 namespace {
 
-// kOffer:    serial, bytes, place in the sender's window, why it cannot send (or empty)
+// kOfferBytes:    serial, bytes, place in the sender's window, why it cannot send (or empty)
 // kGrant:    serial, place in the receiver's window
 // kDone:     serial
 // kRefuse:   serial, why; from the receiver
 // kWithdraw: serial; from the sender
-enum DirectKind : uint8_t { kOffer, kGrant, kDone, kRefuse, kWithdraw };
+enum DirectKind : uint8_t { kOfferBytes, kGrant, kDone, kRefuse, kWithdraw };
 
 constexpr uint32_t kSerialTags = 1u << (32 - Attempt::kSubjectBits);
 
@@ -144,7 +144,7 @@ std::string DirectTransfer::bad_arguments() const {
 void DirectTransfer::offer() {
   serial_ = ++state_.endpoint.sends;
   const std::string lacking = source_.place(out_->data, out_->bytes);
-  MessageWriter message = direct_message(kOffer, serial_);
+  MessageWriter message = direct_message(kOfferBytes, serial_);
   message.put(out_->bytes);
   message.put(source_.offset());
   message.put_text(lacking);
@@ -200,7 +200,7 @@ void DirectTransfer::forget_withdrawn() {
   }
   std::erase_if(state_.endpoint.direct, [&](const Event& event) {
     const auto [kind, serial] = head_of(event);
-    return kind == kOffer && withdrawn.contains({event.peer, serial});
+    return kind == kOfferBytes && withdrawn.contains({event.peer, serial});
   });
 }
 
@@ -210,7 +210,7 @@ bool DirectTransfer::hear(int peer, MessageReader& reader) {
   const auto kind = reader.get<DirectKind>();
   TransferOffer offer;
   offer.serial = reader.get<uint32_t>();
-  if (kind == kOffer) {
+  if (kind == kOfferBytes) {
     if (!in_ || peer != in_->from || offer_) {
       return false;
     }

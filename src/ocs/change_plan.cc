@@ -14,10 +14,6 @@ namespace {
 
 using PatchByPort = std::map<PortId, Patch>;
 
-bool contains(const std::vector<Circuit>& sorted, Circuit circuit) {
-  return std::binary_search(sorted.begin(), sorted.end(), circuit);
-}
-
 void occupy(PatchByPort& ports, Patch patch) {
   ports.emplace(patch.ingress, patch);
   ports.emplace(patch.egress, patch);

@@ -14,7 +14,6 @@ namespace {
 
 // Ranges that overlap again and again would need memory without end.
 constexpr std::size_t kMostNamedPorts = std::size_t{2} * kMaxPorts;
-constexpr uint32_t kLastAtag = 65535;
 constexpr std::size_t kMostOutputBytes = std::size_t{16} << 20;
 
 EmulatorOptions with_defaults(EmulatorOptions options) {

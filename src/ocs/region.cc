@@ -45,6 +45,10 @@ Status check_names(const std::vector<std::string>& servers, const std::vector<Ni
 
 }  // namespace
 
+bool contains(const std::vector<Circuit>& sorted, Circuit circuit) {
+  return std::binary_search(sorted.begin(), sorted.end(), circuit);
+}
+
 Circuit circuit_between(NicId one, NicId other) {
   return one < other ? Circuit{one, other} : Circuit{other, one};
 }

@@ -33,6 +33,7 @@ struct Circuit {
 };
 
 Circuit circuit_between(NicId one, NicId other);
+bool contains(const std::vector<Circuit>& sorted, Circuit circuit);
 
 class Region {
  public:

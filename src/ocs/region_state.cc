@@ -10,10 +10,6 @@
 namespace mixnet::ocs {
 namespace {
 
-bool contains(const std::vector<Circuit>& sorted, Circuit circuit) {
-  return std::binary_search(sorted.begin(), sorted.end(), circuit);
-}
-
 bool same_alarms(const std::vector<Alarm>& a, const std::vector<Alarm>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Alarm& x, const Alarm& y) {
     return x.kind == y.kind && x.subject == y.subject;

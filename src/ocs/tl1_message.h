@@ -34,6 +34,9 @@ struct Ctag {
   auto operator<=>(const Ctag&) const = default;
 };
 
+// Autonomous messages are numbered up to this, then from 1 again; some switches begin with 0.
+inline constexpr uint32_t kLastAtag = 65'535;
+
 // One element of an AID list: a word or a port, or the range first&&last.
 struct AidItem {
   std::string first;

@@ -13,7 +13,6 @@ namespace mixnet::ocs {
 namespace {
 
 constexpr std::size_t kRetiredTags = 32;
-constexpr uint32_t kLastAtag = 65'535;
 
 bool is_read(const Command& command) {
   return equal_ignoring_case(std::string_view(command.verb).substr(0, 5), "RTRV-");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kRewireProgress = 1 - 1e-9;
 
-using ServerPair = std::pair<std::size_t, std::size_t>;
+using EndPair = std::pair<std::size_t, std::size_t>;
 
 std::vector<int> free_ports(const WireProblem& problem, const Matrix<int>& circuits) {
   std::vector<int> free;
@@ -206,8 +206,8 @@ class TowardsFresh {
   int changed() const { return walk_.changed(); }
 
   // Circuits that are still to be added, one entry per circuit, by pair.
-  std::vector<ServerPair> missing() const {
-    std::vector<ServerPair> pairs;
+  std::vector<EndPair> missing() const {
+    std::vector<EndPair> pairs;
     for (std::size_t i = 0; i < fresh_.rows(); ++i) {
       for (std::size_t j = i + 1; j < fresh_.rows(); ++j) {
         for (int c = circuits()(i, j); c < fresh_(i, j); ++c) {
@@ -220,7 +220,7 @@ class TowardsFresh {
 
   // Adds one circuit of the pair; where a port is missing, a circuit that the fresh wiring does not
   // have gives way. There is one: the fresh wiring keeps the NIC counts.
-  void add(const ServerPair& pair) {
+  void add(const EndPair& pair) {
     free_port(pair.first);
     free_port(pair.second);
     walk_.add(pair.first, pair.second, 1);
@@ -305,11 +305,11 @@ void walk_towards_fresh(const WireProblem& problem, const Matrix<int>& laid,
   struct Ranked {
     double completion = 0;  // after this circuit alone
     int dark = 0;
-    ServerPair pair;
+    EndPair pair;
   };
   const double before = completion_over(region, problem.demand, laid);
   std::vector<Ranked> ranked;
-  for (const ServerPair& pair : TowardsFresh(problem, laid, fresh).missing()) {
+  for (const EndPair& pair : TowardsFresh(problem, laid, fresh).missing()) {
     TowardsFresh alone(problem, laid, fresh);
     alone.add(pair);
     ranked.push_back(

@@ -26,7 +26,7 @@ ep = 32
 batches = [8, 16]
 )";
 
-std::string replaced(const std::string& from, const std::string& to) {
+std::string small_with(const std::string& from, const std::string& to) {
   std::string text = kSmall;
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -113,18 +113,18 @@ gemm = "68us"
 TEST(Deployment, ErrorsNameTheLineAndTheFix) {
   const std::string more_keys = kSmall + "[compute]\neficiency = 0.5\n";
   EXPECT_THAT(error_of(more_keys), AllOf(StartsWith("d.toml:11"), HasSubstr("`efficiency`")));
-  EXPECT_THAT(error_of(replaced("[serving]", "[servng]")), HasSubstr("serving"));
-  EXPECT_THAT(error_of(replaced("\"h20\"", "\"h21\"")),
+  EXPECT_THAT(error_of(small_with("[serving]", "[servng]")), HasSubstr("serving"));
+  EXPECT_THAT(error_of(small_with("\"h20\"", "\"h21\"")),
               AllOf(StartsWith("d.toml:4"), HasSubstr("`h20`")));
-  EXPECT_THAT(error_of(replaced("deepseek-r1", "deepsek-r1")),
+  EXPECT_THAT(error_of(small_with("deepseek-r1", "deepsek-r1")),
               AllOf(StartsWith("d.toml:2"), HasSubstr("`deepseek-r1`")));
-  EXPECT_THAT(error_of(replaced("ep = 32", "ep = 20")),
+  EXPECT_THAT(error_of(small_with("ep = 32", "ep = 20")),
               AllOf(StartsWith("d.toml:8"), HasSubstr("for example 24")));
-  EXPECT_THAT(error_of(replaced("ep = 32", "ep = 512")), HasSubstr("at most 256"));
-  EXPECT_THAT(error_of(replaced("nics_per_server = 4", "nics_per_server = 3")),
+  EXPECT_THAT(error_of(small_with("ep = 32", "ep = 512")), HasSubstr("at most 256"));
+  EXPECT_THAT(error_of(small_with("nics_per_server = 4", "nics_per_server = 3")),
               AllOf(StartsWith("d.toml:5"), HasSubstr("multiple")));
-  EXPECT_THAT(error_of(replaced("400Gbps", "400")), StartsWith("d.toml:6"));
-  EXPECT_THAT(error_of(replaced("name = \"deepseek-r1\"", "")), HasSubstr("either `name`"));
+  EXPECT_THAT(error_of(small_with("400Gbps", "400")), StartsWith("d.toml:6"));
+  EXPECT_THAT(error_of(small_with("name = \"deepseek-r1\"", "")), HasSubstr("either `name`"));
   EXPECT_THAT(error_of(""), HasSubstr("empty"));
   EXPECT_THAT(error_of("[model"), StartsWith("d.toml:1"));
   EXPECT_THAT(error_of("model = 3\n"), StartsWith("d.toml:1"));
@@ -132,11 +132,11 @@ TEST(Deployment, ErrorsNameTheLineAndTheFix) {
 
 TEST(Deployment, BatchesAreWholeNumbersOnce) {
   for (const char* wrong : {"[]", "8", "[0]", "[8, 1.5]", "[8, \"16\"]", "[-1]", "[8, 2000000]"}) {
-    EXPECT_THAT(error_of(replaced("[8, 16]", wrong)),
+    EXPECT_THAT(error_of(small_with("[8, 16]", wrong)),
                 AllOf(StartsWith("d.toml:9"), HasSubstr("`batches`")))
         << wrong;
   }
-  EXPECT_THAT(error_of(replaced("[8, 16]", "[8, 16, 8]")), HasSubstr("8 twice"));
+  EXPECT_THAT(error_of(small_with("[8, 16]", "[8, 16, 8]")), HasSubstr("8 twice"));
 }
 
 TEST(Deployment, SkewIsEitherAnImbalanceOrRatios) {
@@ -166,7 +166,7 @@ TEST(Deployment, ModelsAreAlsoReadFromTheirConfiguration) {
   const test_support::TemporaryDirectory directory;
   std::filesystem::copy_file(MIXNET_SOURCE_DIR "/tests/data/hf/mixtral.json",
                              directory.file("config.json"));
-  std::string text = replaced("name = \"deepseek-r1\"", "config = \"config.json\"");
+  std::string text = small_with("name = \"deepseek-r1\"", "config = \"config.json\"");
   text.replace(text.find("ep = 32"), 7, "ep = 8");
   const Result<Deployment> d = read_deployment(directory.write("d.toml", text));
   ASSERT_TRUE(d.ok()) << d.error().text();

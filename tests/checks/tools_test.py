@@ -55,9 +55,27 @@ class SecondCompiler(unittest.TestCase):
         self.assertEqual(self.check("static int f() { return 1; }\n")[0], 1)
 
     def test_launcher_before_the_compiler(self):
-        entry = {"command": "ccache /usr/bin/c++ -DX=1 -fsanitize=address -o x.o -c x.cc"}
+        command = "ccache /usr/bin/c++ -DX=1 -fsanitize=address -MD -MT x.o -o x.o -c x.cc"
+        entry = {"file": "x.cc", "command": command}
         command = second_compiler.clang_command(entry)
-        self.assertEqual(command, ["clang++-14", "-fsyntax-only", "-DX=1", "x.cc"])
+        self.assertEqual(command, ["clang++-14", "-fsyntax-only", "-DX=1"])
+
+    def test_names_of_one_library_do_not_clash(self):
+        source = "namespace {\nconstexpr int kMost = 1;\n}\nint FUNCTION() { return kMost; }\n"
+        with Tree({}) as tree:
+            folder = tree.root / "build" / "lib.dir" / "Unity"
+            folder.mkdir(parents=True)
+            entries = []
+            for name in ("f", "g"):
+                file = folder / f"unit_{name}.cxx"
+                file.write_text(source.replace("FUNCTION", name), encoding="utf-8")
+                command = f"/usr/bin/c++ -std=c++20 -o {name}.o -c {file}"
+                entries.append({"directory": str(folder), "command": command, "file": str(file)})
+            database = tree.root / "build" / "compile_commands.json"
+            database.write_text(json.dumps(entries), encoding="utf-8")
+            code, output = quietly(second_compiler.main, tree.root / "build")
+        self.assertEqual(code, 1)
+        self.assertIn("redefinition of 'kMost'", output)
 
     def test_generated_sources_are_left_out(self):
         self.assertFalse(second_compiler.is_own({"directory": "/a/b", "file": "/a/b/c/x.h.cxx"}))
