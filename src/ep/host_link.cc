@@ -72,6 +72,10 @@ Result<std::unique_ptr<HostLink>> HostLink::open(const HostLinkOptions& options,
   return link;
 }
 
+void HostLink::share_processors_with(int ranks) {
+  doorbell_.set_policy(choose_wait_policy(ranks, usable_hardware_threads()));
+}
+
 Result<HostLink::Own> HostLink::make_own(const HostLinkOptions& options) {
   const int host_ranks = options.ranks.size_of(options.ranks.host_of(options.rank));
   auto memory = SharedWindow::create(host_control_bytes(host_ranks, options.ring_bytes),

@@ -67,6 +67,8 @@ class HostLink {
   bool lost(int peer) const;
   void abandon(int peer) { end(peer).abandoned = true; }
 
+  // `ranks` of this machine: more than those of the host when it plays several.
+  void share_processors_with(int ranks);
   // From any thread of this process: wakes wait(), or ends the next one at once.
   void notify();
   // Where this rank counts its signs of life, and by what those of the others are watched; the link

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "core/check.h"
@@ -23,6 +24,7 @@ constexpr uint64_t kLargestFabricMessage = 16 << 10;
 struct NicCard {
   std::vector<std::byte> contact;
   std::vector<std::string> beats;  // "address:port" by rail
+  std::string machine;             // equal for ranks that share processors
 };
 
 std::string encode(const NicCard& card) {
@@ -32,6 +34,7 @@ std::string encode(const NicCard& card) {
   for (const std::string& beat : card.beats) {
     message.put_text(beat);
   }
+  message.put_text(card.machine);
   const auto bytes = message.bytes();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -44,12 +47,20 @@ Result<NicCard> decode(const std::string& text, int rank) {
   for (uint32_t i = 0; i < beats && reader.ok(); ++i) {
     card.beats.push_back(reader.get_text());
   }
+  card.machine = reader.get_text();
   if (!reader.finished()) {
     return Error{"rank " + std::to_string(rank) +
                      " published what cannot be read: run the same version everywhere",
                  {}};
   }
   return card;
+}
+
+// Of this boot of the machine; containers and network namespaces have the same.
+std::string boot_id() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
 }
 
 // An address as it is, or the first IPv4 address of an interface.
@@ -108,6 +119,8 @@ class NicOpening {
   std::vector<net::UniqueFd> take_sockets() { return std::move(sockets_); }
   // Where the heartbeats of ranks of other hosts come from.
   Result<std::vector<PulsePeer>> remote_peers() const;
+  // Ranks on this machine, of whatever host they call themselves.
+  int neighbours() const;
 
  private:
   Status open_nics();
@@ -137,6 +150,7 @@ Status NicOpening::open_nics() {
   }
   rails_ = *std::move(rails);
   own_.contact = rails_->contact();
+  own_.machine = boot_id();
   for (const std::string& nic : options_.nics) {
     const Result<std::string> address = address_of(nic);
     if (!address) {
@@ -215,6 +229,12 @@ Result<std::vector<PulsePeer>> NicOpening::remote_peers() const {
   return peers;
 }
 
+int NicOpening::neighbours() const {
+  return static_cast<int>(
+      std::count_if(cards_.begin(), cards_.end(),
+                    [this](const NicCard& card) { return card.machine == own_.machine; }));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ProcessTransport>> ProcessTransport::open(const ProcessOptions& options,
@@ -252,6 +272,7 @@ Result<std::unique_ptr<ProcessTransport>> ProcessTransport::open(const ProcessOp
     std::move(remote->begin(), remote->end(), std::back_inserter(watch.peers));
     watch.sockets = nics.take_sockets();
     rails = nics.take_rails();
+    shared.share_processors_with(nics.neighbours());
   }
   auto pulse = Pulse::start(std::move(watch));
   if (!pulse) {
