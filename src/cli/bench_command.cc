@@ -48,6 +48,14 @@ void print_json_row(const BenchCase& bench, const BenchFigure& figure) {
   print_json(row);
 }
 
+// "12.3 us", "4.50 ms", "1.02 s"
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) {
+    return fmt::format("{:.3g} us", 1e6 * seconds);
+  }
+  return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+}
+
 // "> 12 x", "0.85 x"
 std::string ratio_text(const BenchFigure& figure) {
   const std::optional<double> ratio = ratio_of(figure);
@@ -59,8 +67,8 @@ std::string ratio_text(const BenchFigure& figure) {
 }
 
 void print_row(const BenchCase& bench, const BenchFigure& figure) {
-  const std::string time = figure.wall_s ? fmt::format("{:.3f} ms wall", 1e3 * *figure.wall_s)
-                                         : fmt::format("{:.3f} s CPU", figure.cpu_s);
+  const std::string time =
+      figure.wall_s ? time_text(*figure.wall_s) + " wall" : time_text(figure.cpu_s) + " CPU ";
   fmt::print("{:<24} {:>14}   {:>10}   {}\n", bench.name, time, ratio_text(figure), figure.against);
 }
 
