@@ -61,7 +61,8 @@ int usable_hardware_threads() {
 // 2 yields, 200 us when the ranks sleep at once, and 500 us when they spin 2000 times before: long
 // spins take the processor away from whoever has something to say, also when there seem to be
 // enough of them. An all-to-all of 4 MB between 8 ranks that play 4 hosts takes 8 ms when each
-// counts the ranks of its own host only. Yields cost half a microsecond when nobody wants the processor.
+// counts the ranks of its own host only. Yields cost half a microsecond when nobody wants the
+// processor.
 WaitPolicy choose_wait_policy(int ranks, int hardware_threads) {
   return ranks <= hardware_threads ? WaitPolicy{20, 100} : WaitPolicy{0, 2};
 }

@@ -230,9 +230,9 @@ Result<std::vector<PulsePeer>> NicOpening::remote_peers() const {
 }
 
 int NicOpening::neighbours() const {
-  return static_cast<int>(
-      std::count_if(cards_.begin(), cards_.end(),
-                    [this](const NicCard& card) { return card.machine == own_.machine; }));
+  return static_cast<int>(std::count_if(cards_.begin(), cards_.end(), [this](const NicCard& card) {
+    return card.machine == own_.machine;
+  }));
 }
 
 }  // namespace
