@@ -3,6 +3,7 @@
 #   scripts/install.sh build   build and run the program
 #   scripts/install.sh test    also run the tests and the checks
 #   scripts/install.sh tidy    also run clang-tidy (scripts/tidy.sh)
+#   scripts/install.sh bench   build and run, with what `mixnet bench ep` compares itself with
 # When nothing is missing it touches neither apt nor the network.
 set -euo pipefail
 
@@ -68,6 +69,13 @@ need_test_packages() {
   need clang-format-14 "layout check" on_path clang-format-14
 }
 
+need_bench_packages() {
+  need openmpi-bin "starts the ranks of the other side" on_path mpirun
+  need libopenmpi-dev "all-to-all of Open MPI" packaged libopenmpi-dev
+  need libgloo-dev "all-to-all of Gloo" packaged libgloo-dev
+  need iproute2 "makes the slow NICs of bench/ep_modes.sh and bench/four_nics.sh" on_path tc
+}
+
 # The command prefix that makes apt-get run as root: nothing for root, sudo for others.
 find_root() {
   as_root=()
@@ -82,15 +90,18 @@ find_root() {
 }
 
 case "$purpose" in
-  build | test | tidy) ;;
+  build | test | tidy | bench) ;;
   *)
-    echo "install.sh: unknown purpose '$purpose': write build, test or tidy." >&2
+    echo "install.sh: unknown purpose '$purpose': write build, test, tidy or bench." >&2
     exit 2
     ;;
 esac
 
 need_build_packages
-if [ "$purpose" != build ]; then need_test_packages; fi
+case "$purpose" in
+  test | tidy) need_test_packages ;;
+  bench) need_bench_packages ;;
+esac
 if [ "$purpose" = tidy ]; then need clang-tidy-14 "static analysis" on_path clang-tidy-14; fi
 
 if [ "${#missing[@]}" -eq 0 ]; then

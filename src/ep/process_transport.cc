@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "core/check.h"
 #include "ep/message.h"
 #include "ep/monotonic.h"
+#include "ep/shared_window.h"
 #include "net/address.h"
 
 namespace mixnet::ep {
@@ -54,13 +54,6 @@ Result<NicCard> decode(const std::string& text, int rank) {
                  {}};
   }
   return card;
-}
-
-// Of this boot of the machine; containers and network namespaces have the same.
-std::string boot_id() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  return id;
 }
 
 // An address as it is, or the first IPv4 address of an interface.

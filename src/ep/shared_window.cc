@@ -28,13 +28,6 @@ uint64_t own_pid_namespace() {
   return stat("/proc/self/ns/pid", &info) == 0 ? info.st_ino : 0;
 }
 
-std::string boot_id() {
-  const net::UniqueFd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  std::array<char, 36> text{};
-  const ssize_t size = file ? read(file.get(), text.data(), text.size()) : 0;
-  return size == static_cast<ssize_t>(text.size()) ? std::string(text.data(), text.size()) : "-";
-}
-
 Error cannot_share(const std::string& owner, const std::string& why) {
   return Error{fmt::format("cannot share memory with {}: {}", owner, why), {}};
 }
@@ -65,6 +58,13 @@ Status check_process(const SharedName& name, const std::string& owner) {
 }
 
 }  // namespace
+
+std::string boot_id() {
+  const net::UniqueFd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  std::array<char, 36> text{};
+  const ssize_t size = file ? read(file.get(), text.data(), text.size()) : 0;
+  return size == static_cast<ssize_t>(text.size()) ? std::string(text.data(), text.size()) : "-";
+}
 
 Result<net::UniqueFd> open_descriptor_of(int pid, int fd, const std::string& owner) {
   const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);

@@ -10,6 +10,9 @@
 
 namespace mixnet::ep {
 
+// Of this boot of the machine, the same in all its containers; "-" when it cannot be read.
+std::string boot_id();
+
 // By what a process of the same host finds the memory of another one. It names an open descriptor
 // of a live process, so nothing is left behind when that process is killed.
 struct SharedName {
