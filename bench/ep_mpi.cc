@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ep/bench_load.h"
+#include "ep/copy_engine.h"
 #include "ep/data_type.h"
 
 namespace mixnet::ep {
@@ -92,7 +93,6 @@ class TokenExchange {
     const auto elements = static_cast<std::size_t>(shape.tokens * shape.hidden);
     x_.assign(elements, to_bf16(1.0F));
     out_.resize(elements);
-    weights_.assign(choices_.size(), 1.0F / static_cast<float>(shape.top_k));
   }
 
   void run() {
@@ -143,22 +143,17 @@ class TokenExchange {
     MPI_Type_free(&row_type);
   }
 
+  // With the sums of the runtime that this is compared to. Weights are the experts' affair on both
+  // sides.
   void unpermute() {
-    std::vector<float> sum(static_cast<std::size_t>(shape_.hidden));
+    std::vector<ConstAddress> rows(static_cast<std::size_t>(shape_.top_k));
     for (int64_t token = 0; token < shape_.tokens; ++token) {
-      std::fill(sum.begin(), sum.end(), 0.0F);
-      for (int i = 0; i < shape_.top_k; ++i) {
-        const auto slot = static_cast<std::size_t>(token * shape_.top_k + i);
-        const Bf16* from = row(returned_, place_[slot]);
-        const float weight = weights_[slot];
-        for (std::size_t column = 0; column < sum.size(); ++column) {
-          sum[column] += weight * to_fp32(from[column]);
-        }
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::size_t slot = static_cast<std::size_t>(token) * rows.size() + i;
+        rows[i] = const_row(returned_, place_[slot]);
       }
-      Bf16* to = row(out_, static_cast<std::size_t>(token));
-      for (std::size_t column = 0; column < sum.size(); ++column) {
-        to[column] = to_bf16(sum[column]);
-      }
+      copies_.sum(host_address(row(out_, static_cast<std::size_t>(token))), rows, DataType::kBf16,
+                  shape_.hidden);
     }
   }
 
@@ -167,10 +162,15 @@ class TokenExchange {
     return rows.data() + index * static_cast<std::size_t>(shape_.hidden);
   }
 
+  ConstAddress const_row(std::vector<Bf16>& rows, std::size_t index) const {
+    const void* first = row(rows, index);
+    return host_address(first);
+  }
+
   Job job_;
   BenchTokens shape_;
+  HostCopyEngine copies_;
   std::vector<int64_t> choices_;
-  std::vector<float> weights_;
   std::vector<Bf16> x_, sorted_, received_, returned_, out_;
   std::vector<std::size_t> place_;
   std::vector<int> send_, receive_;

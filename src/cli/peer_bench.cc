@@ -67,7 +67,9 @@ Result<PeerTimes> run_peer(const std::string& what, const std::vector<std::strin
   const Lines lines = read_lines(output);
   const int status = pclose(output);
   if (status != 0) {
-    return Error{fmt::format("it ended with {}: {}", WEXITSTATUS(status), lines.last), what};
+    const std::string how = WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status))
+                                              : fmt::format("signal {}", WTERMSIG(status));
+    return Error{fmt::format("it ended with {}: {}", how, lines.last), what};
   }
   const auto json = nlohmann::json::parse(lines.json, nullptr, false);
   for (const char* key : {"median_s", "best_s", "cpu_s"}) {

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "ep/collective_call.h"
 #include "ep/collectives.h"
@@ -53,9 +52,7 @@ void AllReduceCall::lend(Attempt& attempt, const LiveHosts& hosts, Declaration& 
   uint64_t slice = 0;
   if (own.refusal.empty()) {
     const RingCut cut = cut_of(hosts);
-    const auto& local = hosts.of(hosts.position_of(self()));
-    const auto lane =
-        static_cast<int>(std::find(local.begin(), local.end(), self()) - local.begin());
+    const int lane = hosts.index_of(self());
     slice = lane < cut.lanes ? cut.bytes(cut.slice(lane).rows) : 0;
   }
   lend_block(attempt, hosts.hosts() > 1 ? slice : 0, own);

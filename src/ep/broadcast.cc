@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "ep/chunk_mover.h"
 #include "ep/collective_call.h"
@@ -87,9 +86,7 @@ void BroadcastCall::lend(Attempt& attempt, const LiveHosts& hosts, Declaration& 
   own.numbers = {static_cast<int64_t>(input().offset())};
   uint64_t bytes = 0;
   if (own.refusal.empty() && hosts.hosts() > 1 && self() != root_) {
-    const auto& local = hosts.of(hosts.position_of(self()));
-    const auto lane =
-        static_cast<int>(std::find(local.begin(), local.end(), self()) - local.begin());
+    const int lane = hosts.index_of(self());
     const int lanes = hosts.smallest();
     bytes = lane < lanes ? static_cast<uint64_t>(slice(lane, lanes).rows) : 0;
   }

@@ -17,6 +17,7 @@ class LiveHosts {
   int hosts() const { return static_cast<int>(living_.size()); }
   const std::vector<int>& of(int position) const { return living_[at(position)]; }  // ascending
   int position_of(int rank) const { return position_[at(rank)]; }  // of a living rank
+  int index_of(int rank) const { return index_[at(rank)]; }        // among the living of its host
   int after(int position) const { return (position + 1) % hosts(); }
   int before(int position) const { return (position + hosts() - 1) % hosts(); }
   // Hosts from `from` on to `to`, along the ring.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/fnv.h"
 #include "ep/message.h"
 #include "ep/monotonic.h"
 #include "ep/shared_window.h"
@@ -90,15 +91,6 @@ std::vector<int> other_ranks(const RankMap& ranks, int self) {
     }
   }
   return others;
-}
-
-uint64_t hash_of(const std::string& text) {
-  uint64_t hash = text.size();
-  for (const char letter : text) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x9E3779B97F4A7C15u;
-    hash ^= hash >> 29;
-  }
-  return hash;
 }
 
 // Opens the NICs and gathers what all ranks publish of theirs.
@@ -248,7 +240,7 @@ Result<std::unique_ptr<ProcessTransport>> ProcessTransport::open(const ProcessOp
   watch.rank = options.link.rank;
   watch.ranks = ranks.ranks();
   watch.interval = options.beat_interval;
-  watch.communicator = hash_of(options.link.prefix);
+  watch.communicator = fnv1a(options.link.prefix);
   watch.beats = shared.beats();
   watch.peers = shared.pulse_peers();
   watch.news = [&shared] { shared.notify(); };
